@@ -2,7 +2,7 @@
 
 HDC, the hierarchical difficulty curriculum of arXiv:2608.03571, section 3: every environment e has a harness
 frontier r_e (H0 = all helping texts .. H4 = the picture and the task alone) and a scale frontier u_e
-(0 = the smallest instances .. its target scale). Levels are drawn around the frontier; success there moves it.
+(0 = the smallest instances .. its target). Levels are drawn around the frontier; success there moves it.
 The paper gives the rules but no numbers: the defaults of `HDCConfig` are this project's own choice.
 
 Everything is a pure function of pytrees. Levels are int32 data, so a moving frontier recompiles nothing.
@@ -134,8 +134,8 @@ def update(
     success, valid: bool[N]; an episode that is not valid (padding, unfinished) is ignored.
 
     Only episodes at the frontier count. The success rate is acted upon once `window` of them were counted
-    since the frontier last moved; after a move the window starts again, so the rest of the batch, drawn at the
-    old frontier, no longer counts. Both frontiers stop at their caps and never wrap.
+    since the frontier last moved; after a move the window starts again, so the rest of the batch, drawn at
+    the old frontier, no longer counts. Both frontiers stop at their caps and never wrap.
     """
 
     def step(frontier: Frontier, episode: tuple[jax.Array, ...]) -> tuple[Frontier, None]:

@@ -1,0 +1,73 @@
+"""The four kinds of parameters of the network, and the loop over stacked layers.
+
+A `stack` puts a leading axis on every parameter: one module then holds all layers of a tower, and `over_layers`
+hands the body one layer at a time (modules are pytrees, so `lax.scan` can slice them).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+# A short tower is unrolled: on CPU a scan over three layers is about 14 % slower, and compiles no faster.
+UNROLL_AT_MOST = 4
+
+Shape = tuple[int, ...]
+
+
+class Linear(nnx.Module):
+    """x @ kernel (+ bias), kernel float32[*stack, inputs, outputs]."""
+
+    def __init__(self, inputs: int, outputs: int, *, bias: bool = False, stack: Shape = ()) -> None:
+        self.kernel = nnx.Param(jnp.zeros((*stack, inputs, outputs)))
+        self.bias = nnx.Param(jnp.zeros((*stack, outputs))) if bias else None
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        flat = x.reshape(-1, x.shape[-1])  # the gradient of a 3-D product is five times slower on CPU
+        y = flat @ self.kernel[...]
+        if self.bias is not None:
+            y += self.bias[...]
+        return y.reshape(*x.shape[:-1], y.shape[-1])
+
+
+class RMSNorm(nnx.Module):
+    """x / rms(x) * scale over the last axis."""
+
+    def __init__(self, size: int, eps: float, *, stack: Shape = ()) -> None:
+        self.scale = nnx.Param(jnp.ones((*stack, size)))
+        self.eps = eps
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + self.eps) * self.scale[...]
+
+
+class LayerNorm(nnx.Module):
+    """(x - mean) / std * scale + bias over the last axis, eps 1e-6 as everywhere in the vision tower."""
+
+    def __init__(self, size: int, *, stack: Shape = ()) -> None:
+        self.scale = nnx.Param(jnp.ones((*stack, size)))
+        self.bias = nnx.Param(jnp.zeros((*stack, size)))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        x = x - jnp.mean(x, -1, keepdims=True)
+        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * self.scale[...] + self.bias[...]
+
+
+class Table(nnx.Module):
+    """Learned rows, float32[rows, size]."""
+
+    def __init__(self, rows: int, size: int) -> None:
+        self.rows = nnx.Param(jnp.zeros((rows, size)))
+
+
+def over_layers(body: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any, depth: int) -> tuple[Any, Any]:
+    """`lax.scan(body, carry, xs)` over `depth` layers, unrolled when there are few."""
+    return jax.lax.scan(body, carry, xs, unroll=depth if depth <= UNROLL_AT_MOST else 1)
+
+
+def rotate(x: jax.Array, cos: jax.Array, sin: jax.Array) -> jax.Array:
+    """Rotary embedding of x[..., D]: halves of the last axis are pairs; cos and sin [..., D/2] broadcast."""
+    a, b = jnp.split(x, 2, axis=-1)
+    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)

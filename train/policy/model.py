@@ -1,0 +1,85 @@
+"""The whole policy: pictures and tokens in, hidden states and logits out.
+
+`nnx.split` at the edge, plain pytrees in jit:
+
+    policy = load_policy(directory)
+    model = nnx.merge(policy.graphdef, policy.params)      # inside jit, graphdef static
+    visual = model.encode_images(pixels)
+    hidden, _ = model(tokens, positions, visual=visual, image_slots=slots)
+    logits = model.logits(hidden)
+"""
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from train.policy.config import PolicyConfig
+from train.policy.decoder import Decoder, KVCache
+from train.policy.layers import Linear
+from train.policy.vision import VisionTower, Visual
+
+
+class Qwen3VL(nnx.Module):
+    """Qwen3-VL of any size (`Qwen3VLForConditionalGeneration` in transformers), parameters float32.
+
+    Built with zeros and ones: `load_policy` or `init_policy` gives it weights.
+    """
+
+    def __init__(self, config: PolicyConfig) -> None:
+        self.config = config
+        self.vision = VisionTower(config.vision)
+        self.decoder = Decoder(config.text)
+        tied = config.tie_word_embeddings
+        self.head = None if tied else Linear(config.text.hidden_size, config.text.vocab_size)
+
+    def encode_images(self, pixels: jax.Array) -> Visual:
+        """Pictures of one size, uint8[N, H, W, 3] -> `Visual` of N pictures. Call once a size and join with `join`."""
+        return self.vision(pixels)
+
+    def __call__(
+        self,
+        tokens: jax.Array,
+        positions: jax.Array,
+        *,
+        visual: Visual | None = None,
+        image_slots: jax.Array | None = None,
+        mask: jax.Array | None = None,
+        cache: KVCache | None = None,
+        remat: bool = False,
+    ) -> tuple[jax.Array, KVCache]:
+        """Hidden states of tokens int32[B, T] at positions int32[3, B, T].
+
+        Args:
+            visual, image_slots: pictures, and int32[B, T] of the flattened N * V visual token that stands at each
+                place, -1 where the token is text. Rows may share pictures. Both or neither.
+            mask, cache, remat: see `Decoder`. Right padding needs no mask.
+
+        Returns:
+            float32[B, T, D] after the last norm, and the cache that includes these tokens.
+        """
+        x = self.decoder.embed.rows[...][tokens]
+        deepstack = None
+        if visual is not None and image_slots is not None:
+            is_image = (image_slots >= 0)[..., None]
+            take = jnp.maximum(image_slots, 0)
+            width = x.shape[-1]
+            x = jnp.where(is_image, visual.embeddings.reshape(-1, width)[take], x)
+            features = visual.deepstack.reshape(len(visual.deepstack), -1, width)
+            deepstack = jnp.where(is_image, features[:, take], 0.0)
+        return self.decoder(x, positions, deepstack=deepstack, mask=mask, cache=cache, remat=remat)
+
+    def logits(self, hidden: jax.Array) -> jax.Array:
+        """float32[..., D] -> float32[..., vocabulary]."""
+        if self.head is not None:
+            return self.head(hidden)
+        rows = self.decoder.embed.rows[...]
+        flat = jnp.einsum("nd,vd->nv", hidden.reshape(-1, hidden.shape[-1]), rows)
+        return flat.reshape(*hidden.shape[:-1], len(rows))
+
+
+def join(*visuals: Visual) -> Visual:
+    """Pictures of different sizes as one `Visual` with N = 1: slots count through them in order."""
+    width = visuals[0].embeddings.shape[-1]
+    embeddings = jnp.concatenate([v.embeddings.reshape(1, -1, width) for v in visuals], 1)
+    levels = visuals[0].deepstack.shape[0]
+    return Visual(embeddings, jnp.concatenate([v.deepstack.reshape(levels, 1, -1, width) for v in visuals], 2))

@@ -1,0 +1,228 @@
+"""Policies on disk: Hugging Face safetensors in and out, and the random start.
+
+One table names every module here and there. Linear kernels are transposed ([inputs, outputs] here), stacked layers
+are cut apart, and the patch convolution is flattened; nothing else differs. Sources for the names: the state dict of
+transformers 4.57 and 5 (the same).
+"""
+
+import json
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from train.policy.config import PolicyConfig, read_config, write_config
+from train.policy.errors import PolicyError
+from train.policy.model import Qwen3VL
+
+Params = dict[str, Any]  # nested dicts of arrays, `nnx.to_pure_dict` of the model's state
+
+FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
+_HEAD = "lm_head.weight"
+
+# Module here -> module there; {} is the layer of a stacked module.
+_MODULES = {
+    "vision.patch_embed": "model.visual.patch_embed.proj",
+    "vision.positions": "model.visual.pos_embed",
+    "vision.blocks.attention_norm": "model.visual.blocks.{}.norm1",
+    "vision.blocks.qkv": "model.visual.blocks.{}.attn.qkv",
+    "vision.blocks.out": "model.visual.blocks.{}.attn.proj",
+    "vision.blocks.mlp_norm": "model.visual.blocks.{}.norm2",
+    "vision.blocks.up": "model.visual.blocks.{}.mlp.linear_fc1",
+    "vision.blocks.down": "model.visual.blocks.{}.mlp.linear_fc2",
+    "vision.merger.norm": "model.visual.merger.norm",
+    "vision.merger.up": "model.visual.merger.linear_fc1",
+    "vision.merger.down": "model.visual.merger.linear_fc2",
+    "vision.deepstack.norm": "model.visual.deepstack_merger_list.{}.norm",
+    "vision.deepstack.up": "model.visual.deepstack_merger_list.{}.linear_fc1",
+    "vision.deepstack.down": "model.visual.deepstack_merger_list.{}.linear_fc2",
+    "decoder.embed": "model.language_model.embed_tokens",
+    "decoder.norm": "model.language_model.norm",
+    "decoder.layers.attention_norm": "model.language_model.layers.{}.input_layernorm",
+    "decoder.layers.query": "model.language_model.layers.{}.self_attn.q_proj",
+    "decoder.layers.key": "model.language_model.layers.{}.self_attn.k_proj",
+    "decoder.layers.value": "model.language_model.layers.{}.self_attn.v_proj",
+    "decoder.layers.out": "model.language_model.layers.{}.self_attn.o_proj",
+    "decoder.layers.query_norm": "model.language_model.layers.{}.self_attn.q_norm",
+    "decoder.layers.key_norm": "model.language_model.layers.{}.self_attn.k_norm",
+    "decoder.layers.mlp_norm": "model.language_model.layers.{}.post_attention_layernorm",
+    "decoder.layers.gate": "model.language_model.layers.{}.mlp.gate_proj",
+    "decoder.layers.up": "model.language_model.layers.{}.mlp.up_proj",
+    "decoder.layers.down": "model.language_model.layers.{}.mlp.down_proj",
+    "head": "lm_head",
+}
+
+
+class Policy(NamedTuple):
+    """A model split at the edge: `nnx.merge(graphdef, params)` inside jit, with `graphdef` static."""
+
+    config: PolicyConfig
+    graphdef: nnx.GraphDef
+    params: Params
+
+
+class Tensor(NamedTuple):
+    """One tensor on disk and its place here."""
+
+    name: str
+    shape: tuple[int, ...]  # on disk
+    path: tuple[str, ...]  # of the leaf here
+    layer: int | None  # of a stacked leaf
+
+
+def init_policy(config: PolicyConfig, key: jax.Array) -> Policy:
+    """A random start: kernels and tables normal with deviation 0.02, norms one, biases zero (as transformers does)."""
+    graphdef, shapes = _abstract(config)
+
+    def fill(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
+        kind, name = path[-1].key, jax.tree_util.keystr(path)
+        if kind in ("scale", "bias"):
+            return jnp.full(leaf.shape, float(kind == "scale"))
+        return 0.02 * jax.random.normal(jax.random.fold_in(key, _stable_hash(name)), leaf.shape)
+
+    return Policy(config, graphdef, jax.tree_util.tree_map_with_path(fill, shapes))
+
+
+def load_policy(directory: str | Path) -> Policy:
+    """Reads config.json and model.safetensors (or its shards) of `directory`; every tensor becomes float32.
+
+    Raises:
+        PolicyError: one line about the first kind of fault found: an unreadable or absent file or shard, missing,
+            unexpected or misshaped tensors.
+    """
+    directory = Path(directory)
+    config = read_config(directory)
+    graphdef, shapes = _abstract(config)
+    wanted = list(_tensors(config, shapes))
+    with ExitStack() as stack:
+        stored = _open(directory, stack)
+        _check(directory, config, wanted, stored)
+        params = jax.tree.map(lambda leaf: np.empty(leaf.shape, np.float32), shapes)
+        for tensor in wanted:
+            _place(params, tensor, stored[tensor.name].get_tensor(tensor.name))
+    return Policy(config, graphdef, jax.tree.map(jnp.asarray, params))
+
+
+def save_policy(policy: Policy, directory: str | Path, *, source: str | Path | None = None, dtype: Any = np.float32) -> None:
+    """Writes `directory` as a checkpoint `from_pretrained` of transformers loads.
+
+    Args:
+        source: a checkpoint directory whose other files (config, tokenizer, processor, template) are copied as they
+            are. None: only config.json is written, from `policy.config`.
+        dtype: of the tensors on disk.
+    """
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    if source is None:
+        write_config(policy.config, directory)
+    else:
+        _copy_side_files(Path(source), directory)
+    _, shapes = _abstract(policy.config)
+    host = jax.device_get(policy.params)
+    tensors = {t.name: _extract(host, t).astype(dtype) for t in _tensors(policy.config, shapes)}
+    save_file(tensors, directory / FILE, metadata={"format": "pt"})
+
+
+def _abstract(config: PolicyConfig) -> tuple[nnx.GraphDef, Params]:
+    graphdef, state = nnx.split(nnx.eval_shape(lambda: Qwen3VL(config)))
+    return graphdef, nnx.to_pure_dict(state)
+
+
+def _tensors(config: PolicyConfig, shapes: Params) -> Iterator[Tensor]:
+    """Every tensor of a checkpoint, from the abstract parameters."""
+    for keys, leaf in jax.tree_util.tree_leaves_with_path(shapes):
+        path = tuple(key.key for key in keys)
+        module = _MODULES[".".join(path[:-1])]
+        name = f"{module}.{'bias' if path[-1] == 'bias' else 'weight'}"
+        stacked = "{}" in module
+        shape = leaf.shape[stacked:]
+        if path[-1] == "kernel":
+            shape = shape[::-1]
+        if path == ("vision", "patch_embed", "kernel"):
+            v = config.vision
+            shape = (v.hidden_size, v.in_channels, v.temporal_patch_size, v.patch_size, v.patch_size)
+        if stacked:
+            yield from (Tensor(name.format(layer), shape, path, layer) for layer in range(leaf.shape[0]))
+        else:
+            yield Tensor(name, shape, path, None)
+
+
+def _place(params: Params, tensor: Tensor, value: np.ndarray) -> None:
+    """Copies one tensor from disk into its preallocated leaf."""
+    leaf = _leaf(params, tensor)
+    leaf[...] = value.reshape(len(value), -1).T if tensor.path[-1] == "kernel" else value
+
+
+def _extract(params: Params, tensor: Tensor) -> np.ndarray:
+    """The inverse of `_place`. safetensors writes the bytes of a view in memory order, hence contiguous."""
+    leaf = _leaf(params, tensor)
+    leaf = leaf.T if tensor.path[-1] == "kernel" else leaf
+    return np.ascontiguousarray(leaf.reshape(tensor.shape))
+
+
+def _leaf(params: Params, tensor: Tensor) -> np.ndarray:
+    leaf: Any = params
+    for key in tensor.path:
+        leaf = leaf[key]
+    return leaf[...] if tensor.layer is None else leaf[tensor.layer]
+
+
+def _open(directory: Path, stack: ExitStack) -> dict[str, Any]:
+    """Every tensor name of the checkpoint -> the open file that holds it."""
+    index = directory / INDEX
+    if (directory / FILE).exists() or not index.exists():
+        files = [directory / FILE]
+    else:
+        files = [directory / name for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))]
+    stored: dict[str, Any] = {}
+    for file in files:
+        if not file.exists():
+            raise PolicyError(f"{file}: no such file; copy the whole checkpoint again from its source")
+        try:
+            handle = stack.enter_context(safe_open(file, "np"))
+        except (SafetensorError, OSError) as error:
+            raise PolicyError(f"{file}: cannot be read ({error}); copy it again from its source") from None
+        stored |= dict.fromkeys(handle.keys(), handle)
+    return stored
+
+
+def _check(directory: Path, config: PolicyConfig, wanted: list[Tensor], stored: dict[str, Any]) -> None:
+    names = {tensor.name for tensor in wanted}
+    extra = set(stored) - names
+    if config.tie_word_embeddings and _HEAD in extra:
+        embed = _MODULES["decoder.embed"] + ".weight"
+        if embed in stored and np.array_equal(*(stored[n].get_tensor(n) for n in (_HEAD, embed))):
+            extra.remove(_HEAD)  # some writers store the tied head a second time
+    shapes = {t.name: tuple(stored[t.name].get_slice(t.name).get_shape()) for t in wanted if t.name in stored}
+    wrong = [f"{t.name} {shapes[t.name]} not {t.shape}" for t in wanted if shapes.get(t.name, t.shape) != t.shape]
+    for fault, found in (("misses", sorted(names - set(stored))), ("has unexpected", sorted(extra)), ("has misshaped", wrong)):
+        if found:
+            raise PolicyError(
+                f"{directory}: {fault} tensors {_some(found)}; use the weights that belong to its config.json"
+            )
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+
+
+def _copy_side_files(source: Path, directory: Path) -> None:
+    for file in sorted(source.iterdir()):
+        is_weights = file.suffix in (".safetensors", ".bin") or file.name == INDEX
+        if file.is_file() and not is_weights and source.resolve() != directory.resolve():
+            shutil.copyfile(file, directory / file.name)
+
+
+def _stable_hash(name: str) -> int:
+    """A number that names a leaf, the same in every process (`hash` is not)."""
+    return zlib.crc32(name.encode())
