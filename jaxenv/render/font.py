@@ -50,10 +50,9 @@ def fit(label: str, size: int) -> np.ndarray:
     A whole factor keeps every stroke equally wide; the small font is for what the large one cannot fit.
     """
     room = size * 0.84
-    best = bitmap(label, small=True)
-    for small in (True, False):
+    for small in (False, True):
         shape = bitmap(label, small)
         factor = int(min(room / shape.shape[0], room / shape.shape[1]))
-        if factor >= 1 and factor * shape.shape[0] >= best.shape[0]:
-            best = np.kron(shape, np.ones((factor, factor), bool))
-    return best
+        if factor >= 1:
+            return np.kron(shape, np.ones((factor, factor), bool))
+    return shape
