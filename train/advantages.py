@@ -18,9 +18,9 @@ def group_advantages(rewards: jax.Array, valid: jax.Array | None = None, eps: fl
     """(reward - mean) / (standard deviation + eps) within every group of K answers to one prompt.
 
     rewards: float32[G, K]. valid: bool[G, K], all by default; what is not valid counts in no statistic and
-    gets advantage 0. Returns float32[G, K]. The deviation has one degree of freedom taken off (ddof 1). A group
-    whose rewards differ by less than 1e-6, or with fewer than two valid members, gets exactly 0: divided by
-    its deviation, rounding noise would become a signal.
+    gets advantage 0. Returns float32[G, K]. The deviation has one degree of freedom taken off (ddof 1).
+    A group whose rewards differ by less than 1e-6, or with fewer than two valid members, gets exactly 0:
+    divided by its deviation, rounding noise would become a signal.
     """
     valid = jnp.ones_like(rewards, bool) if valid is None else valid
     count = valid.sum(-1, keepdims=True)  # [G, 1]

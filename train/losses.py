@@ -63,7 +63,7 @@ def grpo_loss(
     ref_logprobs: jax.Array | None = None,
     entropies: jax.Array | None = None,
 ) -> tuple[jax.Array, dict[str, jax.Array]]:
-    """The clipped GRPO objective with clip-higher and token-mean (DAPO, arXiv:2503.14476, sections 3.1 and 3.3).
+    """The clipped GRPO objective with clip-higher and token-mean (DAPO, arXiv:2503.14476, 3.1 and 3.3).
 
     logprobs, advantages: float32[B, T]; mask: bool[B, T], the policy's own tokens.
     old_logprobs: float32[B, T], the sampling policy's; None says this is the one update on these samples:
