@@ -1,0 +1,147 @@
+"""Rows of fixed shapes for the compiled functions: prompts to answer, and packs to learn from.
+
+A pack is one prompt with all answers given to it: the prompt is computed once, and each answer sees the
+prompt and itself but no other answer. Lengths fall into a few buckets so that few shapes are compiled.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from train.policy.chat import PromptRow
+from train.policy.generate import Prompt
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One reply to a prompt: tokens int32[n], their log-probabilities when sampled float32[n], the
+    advantage of every token, and the weight of the reply in the loss (1 unless subsampled)."""
+
+    tokens: np.ndarray
+    logprobs: np.ndarray
+    advantage: float
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Pack:
+    """A prompt, its picture uint8[H, W, 3] and its answers."""
+
+    prompt: PromptRow
+    pixels: np.ndarray
+    answers: list[Answer]
+
+    @property
+    def length(self) -> int:
+        return len(self.prompt) + self.answer_length
+
+    @property
+    def answer_length(self) -> int:
+        return sum(len(answer.tokens) for answer in self.answers)
+
+
+class PackedBatch(NamedTuple):
+    """M packs of L tokens with up to A answer tokens each; rows beyond the packs given are empty."""
+
+    tokens: np.ndarray  # int32[M, L]
+    positions: np.ndarray  # int32[3, M, L]
+    image_slots: np.ndarray  # int32[M, L]
+    segment: np.ndarray  # int32[M, L]: 0 prompt, k the k-th answer, -1 padding
+    pixels: np.ndarray  # uint8[M, H, W, 3]
+    source: np.ndarray  # int32[M, A]: the place whose hidden state predicts the target
+    target: np.ndarray  # int32[M, A]
+    logprobs: np.ndarray  # float32[M, A], when sampled
+    advantages: np.ndarray  # float32[M, A]
+    weights: np.ndarray  # float32[M, A], 0 where there is no answer token
+
+
+def bucket(length: int, buckets: Sequence[int]) -> int:
+    """The smallest bucket that holds `length`. Raises ValueError when none does."""
+    for size in buckets:
+        if length <= size:
+            return size
+    raise ValueError(f"prompt of {length} tokens is longer than the largest bucket of {buckets[-1]}")
+
+
+def buckets(step: int, longest: int) -> tuple[int, ...]:
+    """Lengths step, 2 step, 3 step, 4 step, 6 step, 8 step, ... up to the first that holds `longest`."""
+    sizes, factor = [], 1
+    while not sizes or sizes[-1] < longest:
+        sizes.append(step * factor)
+        factor += max(1, factor // 2)
+    return tuple(sizes)
+
+
+def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, length: int) -> Prompt:
+    """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty."""
+    tokens = np.zeros((size, length), np.int32)
+    positions = np.zeros((3, size, length), np.int32)
+    slots = np.full((size, length), -1, np.int32)
+    lengths, following = np.zeros(size, np.int32), np.zeros(size, np.int32)
+    for i, row in enumerate(rows):
+        n = len(row)
+        tokens[i, :n], positions[:, i, :n] = row.tokens, row.positions
+        slots[i, :n] = _batch_slots(row, i)
+        lengths[i], following[i] = n, row.next_position
+    pictures = np.zeros((size, *pixels.shape[1:]), np.uint8)
+    pictures[: len(rows)] = pixels
+    return Prompt(tokens, positions, slots, lengths, following, pictures)  # type: ignore[arg-type]
+
+
+def packed_batch(packs: Sequence[Pack], size: int, length: int, answer_length: int) -> PackedBatch:
+    """Up to `size` packs as one batch."""
+    canvas = packs[0].pixels.shape
+    batch = PackedBatch(
+        tokens=np.zeros((size, length), np.int32),
+        positions=np.zeros((3, size, length), np.int32),
+        image_slots=np.full((size, length), -1, np.int32),
+        segment=np.full((size, length), -1, np.int32),
+        pixels=np.zeros((size, *canvas), np.uint8),
+        source=np.zeros((size, answer_length), np.int32),
+        target=np.zeros((size, answer_length), np.int32),
+        logprobs=np.zeros((size, answer_length), np.float32),
+        advantages=np.zeros((size, answer_length), np.float32),
+        weights=np.zeros((size, answer_length), np.float32),
+    )
+    for i, pack in enumerate(packs):
+        _place(batch, i, pack)
+    return batch
+
+
+def split_answers(pack: Pack, answer_length: int) -> list[Pack]:
+    """The pack as packs of at most `answer_length` answer tokens."""
+    parts: list[list[Answer]] = [[]]
+    room = answer_length
+    for answer in pack.answers:
+        if len(answer.tokens) > room:
+            parts.append([])
+            room = answer_length
+        parts[-1].append(answer)
+        room -= len(answer.tokens)
+    return [Pack(pack.prompt, pack.pixels, part) for part in parts if part]
+
+
+def _place(batch: PackedBatch, i: int, pack: Pack) -> None:
+    prompt, n = pack.prompt, len(pack.prompt)
+    batch.tokens[i, :n], batch.positions[:, i, :n] = prompt.tokens, prompt.positions
+    batch.image_slots[i, :n] = _batch_slots(prompt, i)
+    batch.segment[i, :n] = 0
+    batch.pixels[i] = pack.pixels
+    at, done = n, 0
+    for k, answer in enumerate(pack.answers, start=1):
+        m = len(answer.tokens)
+        here, out = slice(at, at + m), slice(done, done + m)
+        batch.tokens[i, here], batch.segment[i, here] = answer.tokens, k
+        batch.positions[:, i, here] = prompt.next_position + np.arange(m)
+        batch.source[i, out] = np.concatenate([[n - 1], np.arange(at, at + m - 1)])
+        batch.target[i, out], batch.logprobs[i, out] = answer.tokens, answer.logprobs
+        batch.advantages[i, out], batch.weights[i, out] = answer.advantage, answer.weight
+        at, done = at + m, done + m
+
+
+def _batch_slots(row: PromptRow, i: int) -> np.ndarray:
+    """Slots into the flattened visual tokens of a batch with one picture a row."""
+    tokens_per_image = int(row.image_slots.max()) + 1
+    return np.where(row.image_slots >= 0, row.image_slots + i * tokens_per_image, -1)
