@@ -4,6 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxenv import text
+from jaxenv.text import Text
+
 # Row and column change of the four moves, in the order of MOVES.
 MOVES = ("up", "down", "left", "right")
 STEPS = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)
@@ -100,3 +103,20 @@ def spanning_tree(noise: jax.Array, n: jax.Array) -> jax.Array:
     reached = jnp.zeros((side, side), bool).at[0, 0].set(True)
     opened = jnp.zeros((4, side, side), bool)
     return jax.lax.fori_loop(0, side * side - 1, grow, (reached, opened))[1]
+
+
+def place(cell: jax.Array, digits: int = 1) -> Text:
+    """A cell int32[2] in words, counted from 1: `row 3 column 1`."""
+    row, col = text.number(cell[0] + 1, digits), text.number(cell[1] + 1, digits)
+    return text.concat(text.encode("row "), row, text.encode(" column "), col)
+
+
+def offset(change: jax.Array, digits: int = 1) -> Text:
+    """A change of row and column int32[2] in words: `2 down and 1 left`."""
+    down, across = change
+    return text.concat(
+        text.number(jnp.abs(down), digits),
+        text.choose((down > 0).astype(jnp.int32), (" up and ", " down and ")),
+        text.number(jnp.abs(across), digits),
+        text.choose((across > 0).astype(jnp.int32), (" left", " right")),
+    )
