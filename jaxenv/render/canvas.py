@@ -29,7 +29,7 @@ def draw_tiles(
 def draw_outlines(boxes: jax.Array, shown: jax.Array, lattice: int, canvas: int) -> jax.Array:
     """Outlines of axis-parallel boxes int32[n, 4] (top, left, bottom, right; lattice points 0..lattice,
     inclusive) of which shown bool[n] are drawn, as uint8[canvas, canvas, 3]. Later boxes lie on top."""
-    width = max(canvas // 64, 1)
+    width = max(canvas // 48, 1)
     step = (canvas - width) // lattice
     margin = (canvas - width - step * lattice) // 2
     at = jnp.arange(canvas)

@@ -237,6 +237,12 @@ def glyph(brush: Brush, label: str) -> None:
 
 
 @layer
+def clue(brush: Brush, label: str) -> None:
+    """A smaller glyph that leaves room for signs on the right and below."""
+    brush.label(label, "ink", place=(0.42, 0.42), room=0.76)
+
+
+@layer
 def turn(brush: Brush, _: str) -> None:
     """A clockwise arrow."""
     dx, dy = brush.x - 0.5, brush.y - 0.52

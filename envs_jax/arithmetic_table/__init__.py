@@ -1,0 +1,1 @@
+"""Tables of arithmetic in which something is hidden."""

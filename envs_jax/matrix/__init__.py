@@ -1,0 +1,1 @@
+"""Square matrices of digits, rearranged."""
