@@ -15,10 +15,10 @@ from typing import Any
 from train.policy.errors import PolicyError
 
 # Fields that do not change the forward pass of a checkpoint.
-_IGNORED = frozenset(
-    "architectures attention_dropout bos_token_id dtype eos_token_id initializer_range max_position_embeddings "
-    "pad_token_id tie_word_embeddings torch_dtype transformers_version use_cache".split()
-)
+_IGNORED = frozenset({
+    "attention_dropout", "bos_token_id", "dtype", "eos_token_id", "initializer_range",
+    "max_position_embeddings", "pad_token_id", "tie_word_embeddings", "torch_dtype", "use_cache",
+})  # fmt: skip
 # Fields whose only supported values are these; None means "absent in this file".
 _TEXT_FIXED: dict[str, tuple[Any, ...]] = {
     "model_type": ("qwen3_vl_text",),
@@ -108,7 +108,8 @@ def read_config(directory: str | Path) -> PolicyConfig:
     _check(raw, {"model_type": ("qwen3_vl",)}, file, "")
     text, vision = (dict(_take(raw, part, dict, file, "")) for part in ("text_config", "vision_config"))
     _flatten_text_rope(text, file)
-    _check(vision.pop("rope_parameters", None) or {}, _VISION_ROPE, file, "vision_config.rope_parameters.", True)
+    vision_rope = vision.pop("rope_parameters", None) or {}
+    _check(vision_rope, _VISION_ROPE, file, "vision_config.rope_parameters.", closed=True)
     tied = raw.get("tie_word_embeddings", text.get("tie_word_embeddings", False))
     ids = ("image_token_id", "video_token_id", "vision_start_token_id", "vision_end_token_id")
     config = PolicyConfig(
@@ -122,16 +123,19 @@ def read_config(directory: str | Path) -> PolicyConfig:
 
 
 def write_config(
-    config: PolicyConfig, directory: str | Path, *, eos_token_id: int | None = None, pad_token_id: int | None = None
+    config: PolicyConfig,
+    directory: str | Path,
+    *,
+    eos_token_id: int | None = None,
+    pad_token_id: int | None = None,
 ) -> None:
-    """Writes `directory/config.json` in the published (4.57) style, which transformers 4.57 and 5 both load."""
+    """Writes `directory/config.json` in the published style, which transformers 4.57 and 5 both load."""
     text: dict[str, Any] = asdict(config.text)
-    section, theta = text.pop("mrope_section"), text["rope_theta"]
+    section = text.pop("mrope_section")
     text |= {
         "model_type": "qwen3_vl_text",
         "hidden_act": "silu",
         "attention_bias": False,
-        "rope_theta": theta,
         "rope_scaling": {"rope_type": "default", "mrope_interleaved": True, "mrope_section": section},
         "tie_word_embeddings": config.tie_word_embeddings,
         "eos_token_id": eos_token_id,
@@ -142,7 +146,8 @@ def write_config(
         "model_type": "qwen3_vl",
         "dtype": "float32",
         "text_config": text,
-        "vision_config": asdict(config.vision) | {"model_type": "qwen3_vl", "hidden_act": "gelu_pytorch_tanh"},
+        "vision_config": asdict(config.vision)
+        | {"model_type": "qwen3_vl", "hidden_act": "gelu_pytorch_tanh"},
     }
     del raw["text"], raw["vision"]
     (Path(directory) / "config.json").write_text(json.dumps(raw, indent=2, sort_keys=True) + "\n")
@@ -162,23 +167,25 @@ def _read_json(file: Path) -> dict[str, Any]:
 
 def _flatten_text_rope(text: dict[str, Any], file: Path) -> None:
     """Moves `rope_theta` and `mrope_section` of either style to the top of `text`, in place."""
-    if "rope_parameters" in text:
-        where, rope = "text_config.rope_parameters.", dict(_take(text, "rope_parameters", dict, file, "text_config."))
-        text["rope_theta"] = _take(rope, "rope_theta", float, file, where)
-        del rope["rope_theta"]
-    else:
-        where, rope = "text_config.rope_scaling.", dict(_take(text, "rope_scaling", dict, file, "text_config."))
+    new_style = "rope_parameters" in text
+    name = "rope_parameters" if new_style else "rope_scaling"
+    where = f"text_config.{name}."
+    rope = dict(_take(text, name, dict, file, "text_config."))
+    del text[name]
     text["mrope_section"] = _take(rope, "mrope_section", tuple, file, where)
-    del rope["mrope_section"]
-    _check(rope, _TEXT_ROPE, file, where, True)
-    text.pop("rope_parameters", None)
-    text.pop("rope_scaling", None)
+    rest = {key: value for key, value in rope.items() if key != "mrope_section"}
+    if new_style:
+        text["rope_theta"] = _take(rest, "rope_theta", float, file, where)
+        del rest["rope_theta"]
+    _check(rest, _TEXT_ROPE, file, where, closed=True)
 
 
-def _read_part(kind: type, raw: dict[str, Any], fixed: dict[str, tuple[Any, ...]], file: Path, where: str) -> Any:
+def _read_part(
+    kind: type, raw: dict[str, Any], fixed: dict[str, tuple[Any, ...]], file: Path, where: str
+) -> Any:
     values = {field.name: _take(raw, field.name, _plain(field.type), file, where) for field in fields(kind)}
     rest = {name: value for name, value in raw.items() if name not in values and name not in _IGNORED}
-    _check(rest, fixed, file, where, True)
+    _check(rest, fixed, file, where, closed=True)
     return kind(**values)
 
 
@@ -189,16 +196,13 @@ def _plain(annotation: Any) -> type:
 def _take(raw: dict[str, Any], name: str, kind: type, file: Path, where: str) -> Any:
     """The value of a required field, converted to `kind` where JSON has no such type."""
     if name not in raw:
-        raise PolicyError(f"{file}: field {where}{name} is missing; use the config.json of a Qwen3-VL checkpoint")
+        raise PolicyError(f"{file}: field {where}{name} is missing; use a complete Qwen3-VL config.json")
     value = raw[name]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if kind is tuple and isinstance(value, list) and all(type(item) is int for item in value):
+    if kind is tuple and type(value) in (list, tuple) and all(type(item) is int for item in value):
         return tuple(value)
-    if kind is float and is_number:
+    if kind is float and type(value) in (int, float):
         return float(value)
-    if kind is int and is_number and value == int(value):
-        return int(value)
-    if kind is dict and isinstance(value, dict):
+    if type(value) is kind:
         return value
     raise PolicyError(f"{file}: field {where}{name} is {value!r}, not {_WORDS[kind]}; correct it")
 
@@ -214,7 +218,8 @@ def _check(
         if raw.get(name) not in allowed:
             wanted = " or ".join(repr(value) for value in allowed if value is not None)
             raise PolicyError(
-                f"{file}: field {where}{name} is {raw.get(name)!r}; only {wanted} is supported, use such a checkpoint"
+                f"{file}: field {where}{name} is {raw.get(name)!r}, only {wanted} is supported; "
+                "use such a checkpoint"
             )
     unknown = sorted(set(raw) - set(fixed))
     if closed and unknown:
@@ -227,14 +232,16 @@ def _check(
 def _check_shapes(config: PolicyConfig, file: Path) -> None:
     """Requires sizes that fit together, so that no later reshape fails with a message about arrays."""
     text, vision = config.text, config.vision
+    levels = vision.deepstack_visual_indexes
     rules = {
         "text_config.num_attention_heads": text.num_attention_heads % text.num_key_value_heads == 0,
-        "text_config.mrope_section": len(text.mrope_section) == 3 and 2 * sum(text.mrope_section) == text.head_dim,
+        "text_config.mrope_section": len(text.mrope_section) == 3
+        and 2 * sum(text.mrope_section) == text.head_dim,
         "vision_config.num_heads": vision.hidden_size % (4 * vision.num_heads) == 0,
         "vision_config.num_position_embeddings": vision.table_side**2 == vision.num_position_embeddings,
         "vision_config.out_hidden_size": vision.out_hidden_size == text.hidden_size,
-        "vision_config.deepstack_visual_indexes": set(vision.deepstack_visual_indexes) <= set(range(vision.depth))
-        and len(vision.deepstack_visual_indexes) <= text.num_hidden_layers,
+        "vision_config.deepstack_visual_indexes": set(levels) <= set(range(vision.depth))
+        and len(levels) <= text.num_hidden_layers,
     }
     for name, holds in rules.items():
         if not holds:

@@ -1,7 +1,7 @@
-"""The text decoder of Qwen3-VL: GQA with normed queries and keys, interleaved M-RoPE, SwiGLU, deepstack, KV cache.
+"""The text decoder of Qwen3-VL: GQA with normed queries and keys, interleaved M-RoPE, SwiGLU, deepstack.
 
-Queries are laid out [B, K, G, T, Dh] (K key heads, G queries a key head): both products of the attention are then
-plain batched matrix products with no repeated keys.
+Queries are laid out [B, K, G, T, Dh] (K key heads, G queries a key head): both products of the attention are
+then plain batched matrix products with no repeated keys.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ _NEVER = -1e30  # finite, so that a row that may see nothing gives numbers and n
 
 
 class KVCache(struct.PyTreeNode):
-    """Keys and values of the tokens so far; row b holds `lengths[b]` of them in its first slots, the rest is free.
+    """Keys and values of the tokens so far: row b fills its first `lengths[b]` slots, the rest is free.
 
     Tokens past the last slot are dropped and never overwrite earlier ones, but they are lost: `grow` first.
     """
@@ -67,8 +67,8 @@ class Decoder(nnx.Module):
 
         Args:
             deepstack: float32[L', B, T, D], added to the hidden states after layers 0..L'-1.
-            mask: bool[B, T, S], who sees which slot. None: a token sees the tokens before it in its row, which is
-                all a right-padded batch needs.
+            mask: bool[B, T, S], who sees which slot. None: a token sees those before it in its row, which
+                is all a right-padded batch needs.
             cache: earlier tokens. These T are written behind each row's `lengths`. None: there are none.
             remat: recompute each layer in the backward pass instead of keeping its activations.
 
@@ -91,10 +91,10 @@ class Decoder(nnx.Module):
             if stored is None:
                 fresh = (k, v)
             else:
-                stored = tuple(_write(all_, index, slots, new) for all_, new in zip(stored, (k, v), strict=True))
-                k, v = (all_[index] for all_ in stored)
+                stored = _write(stored[0], index, slots, k), _write(stored[1], index, slots, v)
+                k, v = stored[0][index], stored[1][index]
             x = params.finish(x, attend(q, k, v, bias))
-            if levels:
+            if deepstack is not None and levels:
                 x += jnp.where(index < levels, deepstack[jnp.minimum(index, levels - 1)], 0.0)
             return (x, stored), fresh
 
@@ -146,7 +146,7 @@ class Layer(nnx.Module):
 
 
 def attend(q: jax.Array, k: jax.Array, v: jax.Array, bias: jax.Array) -> jax.Array:
-    """Softmax attention: q [B, K, G, T, Dh], k and v [B, K, S, Dh], bias [B, 1, 1, T, S] -> [B, K, G, T, Dh]."""
+    """Softmax attention of q [B, K, G, T, Dh] over k, v [B, K, S, Dh] + bias [B, 1, 1, T, S]; shape of q."""
     rows, key_heads, groups, steps, size = q.shape
     folded = q.reshape(rows, key_heads, groups * steps, size)
     scores = jnp.einsum("bkqd,bksd->bkqs", folded, k) * size**-0.5
@@ -158,19 +158,20 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, bias: jax.Array) -> jax.Arr
 def mrope(positions: jax.Array, c: TextConfig) -> Rope:
     """Rotations of tokens at positions int32[3, B, T] of (time, row, column).
 
-    Frequencies are dealt to the axes in turn (time, row, column, time, ...) until row and column have their section;
-    the rest, the slowest, are time's. Text has three equal positions, so for it this is the ordinary rope.
+    Frequencies are dealt to the axes in turn (time, row, column, time, ...) until row and column have their
+    section; the rest, the slowest, are time's. Text has three equal positions, so for it this is the
+    ordinary rope.
     """
     turn = np.arange(c.head_dim // 2)
     axis = turn % 3
     axis[turn >= 3 * np.array(c.mrope_section)[axis]] = 0
     frequencies = c.rope_theta ** (-2.0 * turn / c.head_dim)
-    dealt = np.where(axis == np.arange(3)[:, None], frequencies, 0.0).astype(np.float32)  # [3, Dh / 2], one per column
+    dealt = np.where(axis == np.arange(3)[:, None], frequencies, 0.0).astype(np.float32)  # [3, Dh / 2]
     angles = sum(positions[a, :, :, None] * dealt[a] for a in range(3))
     return Rope(jnp.cos(angles)[:, None], jnp.sin(angles)[:, None])
 
 
 def _write(stored: jax.Array, layer: jax.Array, slots: jax.Array, fresh: jax.Array) -> jax.Array:
-    """Puts fresh [B, K, T, Dh] at slots [B, T] of one layer of stored [L, B, K, S, Dh]; in place under jit."""
+    """Puts fresh [B, K, T, Dh] at slots [B, T] of a layer of stored [L, B, K, S, Dh]; in place under jit."""
     rows = jnp.arange(len(slots))[:, None]
     return stored.at[layer, rows, :, slots].set(fresh.swapaxes(1, 2), mode="drop", unique_indices=True)

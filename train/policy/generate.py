@@ -1,7 +1,7 @@
 """Sampling answers: pictures, prefill and the decode loop as one compiled call.
 
-Every row has its own key, and step t of a row uses `fold_in(key, t)`: what a row samples does not depend on the rows
-beside it (with threefry keys; JAX does not promise it for `rbg` ones).
+Every row has its own key, and step t of a row uses `fold_in(key, t)`: what a row samples does not depend
+on the rows beside it (with threefry keys; JAX does not promise it for `rbg` ones).
 """
 
 from functools import partial
@@ -60,10 +60,10 @@ def generate(
     Args:
         graphdef, params: a `Policy`'s; graphdef and max_new_tokens are static.
         prompt: B prompts.
-        keys: typed PRNG keys [B], or [B * copies]: then each prompt is read once and answered `copies` times, and the
-            answers to one prompt are neighbours.
+        keys: typed PRNG keys [B], or [B * copies]: then each prompt is read once and answered `copies`
+            times, and the answers to one prompt are neighbours.
         temperature: traced; 0 is greedy.
-        allowed: bool[vocabulary]; other tokens have probability 0 (before the log-softmax, so the rest sum to 1).
+        allowed: bool[vocabulary]; other tokens get probability 0, and the rest sum to 1.
         stop: bool[vocabulary], tokens that end a row.
 
     Returns:
@@ -113,7 +113,7 @@ generate_jit = jax.jit(generate, static_argnums=0, static_argnames="max_new_toke
 
 
 def _prefill(model: Qwen3VL, prompt: Prompt) -> tuple[jax.Array, KVCache]:
-    """Logits [B, vocabulary] after each prompt's last token, and the cache, whose padding will be overwritten."""
+    """Logits [B, vocabulary] after each prompt's last token, and the cache."""
     pictured = {}
     if prompt.pixels.shape[0]:
         pictured = {"visual": model.encode_images(prompt.pixels), "image_slots": prompt.image_slots}
@@ -123,7 +123,9 @@ def _prefill(model: Qwen3VL, prompt: Prompt) -> tuple[jax.Array, KVCache]:
     return model.logits(hidden), cache.replace(lengths=prompt.lengths)
 
 
-def _repeat(prompt: Prompt, logits: jax.Array, cache: KVCache, copies: int) -> tuple[Prompt, jax.Array, KVCache]:
+def _repeat(
+    prompt: Prompt, logits: jax.Array, cache: KVCache, copies: int
+) -> tuple[Prompt, jax.Array, KVCache]:
     """Each row `copies` times (of the prompt only what the loop still reads)."""
     if copies == 1:
         return prompt, logits, cache
@@ -131,7 +133,9 @@ def _repeat(prompt: Prompt, logits: jax.Array, cache: KVCache, copies: int) -> t
         lengths=jnp.repeat(prompt.lengths, copies), next_position=jnp.repeat(prompt.next_position, copies)
     )
     cache = KVCache(
-        jnp.repeat(cache.keys, copies, 1), jnp.repeat(cache.values, copies, 1), jnp.repeat(cache.lengths, copies)
+        jnp.repeat(cache.keys, copies, 1),
+        jnp.repeat(cache.values, copies, 1),
+        jnp.repeat(cache.lengths, copies),
     )
     return prompt, jnp.repeat(logits, copies, 0), cache
 

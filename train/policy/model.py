@@ -33,7 +33,7 @@ class Qwen3VL(nnx.Module):
         self.head = None if tied else Linear(config.text.hidden_size, config.text.vocab_size)
 
     def encode_images(self, pixels: jax.Array) -> Visual:
-        """Pictures of one size, uint8[N, H, W, 3] -> `Visual` of N pictures. Call once a size and join with `join`."""
+        """Pictures of one size, uint8[N, H, W, 3] -> `Visual`. For several sizes: one call each, and `join`."""
         return self.vision(pixels)
 
     def __call__(
@@ -50,8 +50,8 @@ class Qwen3VL(nnx.Module):
         """Hidden states of tokens int32[B, T] at positions int32[3, B, T].
 
         Args:
-            visual, image_slots: pictures, and int32[B, T] of the flattened N * V visual token that stands at each
-                place, -1 where the token is text. Rows may share pictures. Both or neither.
+            visual, image_slots: pictures, and int32[B, T] of the flattened N * V visual token that stands
+                at each place, -1 where the token is text. Rows may share pictures. Both or neither.
             mask, cache, remat: see `Decoder`. Right padding needs no mask.
 
         Returns:
@@ -82,4 +82,6 @@ def join(*visuals: Visual) -> Visual:
     width = visuals[0].embeddings.shape[-1]
     embeddings = jnp.concatenate([v.embeddings.reshape(1, -1, width) for v in visuals], 1)
     levels = visuals[0].deepstack.shape[0]
-    return Visual(embeddings, jnp.concatenate([v.deepstack.reshape(levels, 1, -1, width) for v in visuals], 2))
+    return Visual(
+        embeddings, jnp.concatenate([v.deepstack.reshape(levels, 1, -1, width) for v in visuals], 2)
+    )

@@ -8,9 +8,9 @@ import numpy as np
 def mrope_positions(is_image: np.ndarray, grids: Sequence[tuple[int, int]]) -> tuple[np.ndarray, int]:
     """Position ids of one row of tokens.
 
-    A text token stands at the next position on all three axes. An image of h x w visual tokens starts at the next
-    position too; its time stays, its rows and columns count up, and the text after it goes on from the largest of
-    them (`get_rope_index` in transformers 5 counts the same way).
+    A text token stands at the next position on all three axes. An image of h x w visual tokens starts at
+    the next position too; its time stays, its rows and columns count up, and the text after it goes on
+    from the largest of them (`get_rope_index` in transformers 5 counts the same way).
 
     Args:
         is_image: bool[T], true at the visual tokens (not at the tokens that open and close an image).

@@ -1,8 +1,8 @@
 """The vision tower of Qwen3-VL: uint8 pictures of one size to visual tokens.
 
 Patches, positions and merged tokens all follow one order: the 2x2 block of patches that becomes a token is
-contiguous, blocks are row-major (`Qwen3VLVisionModel` in transformers 5). Everything that depends only on the size
-of the picture is a numpy constant of the trace.
+contiguous, blocks are row-major (`Qwen3VLVisionModel` in transformers 5). Everything that depends only on
+the size of the picture is a numpy constant of the trace.
 """
 
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ class VisionTower(nnx.Module):
         self.deepstack = Merger(c, norm_first=False, stack=(levels,)) if levels else None
 
     def __call__(self, pixels: jax.Array) -> Visual:
-        """pixels uint8[N, H, W, 3], H and W multiples of patch * merge -> `Visual` with V = H * W / (patch * merge)^2.
+        """pixels uint8[N, H, W, 3] -> `Visual` with V = H * W / (patch * merge)^2; both sides are multiples.
 
         Raises:
             ValueError: at trace time, when H or W is not such a multiple.
@@ -56,12 +56,15 @@ class VisionTower(nnx.Module):
         return Visual(self.merger(x), self._deepstack(outputs))
 
     def _embed(self, patches: jax.Array) -> jax.Array:
-        """A still picture fills every frame of the temporal patch, so the frames' kernels add up: one small product.
+        """A still picture fills every frame of the temporal patch, so the frames' kernels add up: one
+        small product.
 
         float32[N, P, C, p, p] -> [N, P, D].
         """
         c = self.config
-        kernel = self.patch_embed.kernel[...].reshape(c.in_channels, c.temporal_patch_size, c.patch_size**2, -1)
+        kernel = self.patch_embed.kernel[...].reshape(
+            c.in_channels, c.temporal_patch_size, c.patch_size**2, -1
+        )
         flat = patches.reshape(-1, c.in_channels * c.patch_size**2)
         x = flat @ kernel.sum(1).reshape(flat.shape[-1], -1) + _required(self.patch_embed.bias)[...]
         return x.reshape(*patches.shape[:2], -1)
@@ -72,7 +75,8 @@ class VisionTower(nnx.Module):
             empty = jax.eval_shape(self.merger, outputs[0])
             return jnp.zeros((0, *empty.shape))
         chosen = [outputs[index] for index in self.config.deepstack_visual_indexes]
-        return jax.lax.map(lambda pair: pair[0](pair[1]), (self.deepstack, jnp.stack(chosen)))
+        pairs = (self.deepstack, jnp.stack(chosen))
+        return over_layers(lambda _, pair: (None, pair[0](pair[1])), None, pairs, len(chosen))[1]
 
 
 class Block(nnx.Module):
@@ -102,7 +106,7 @@ class Block(nnx.Module):
 
 
 class Merger(nnx.Module):
-    """2x2 patches to one token. The main merger normalises each patch, the deepstack ones the block of four."""
+    """2x2 patches to one token. The main merger normalises each patch, the deepstack ones each block."""
 
     def __init__(self, c: VisionConfig, *, norm_first: bool, stack: tuple[int, ...] = ()) -> None:
         merged = c.hidden_size * c.spatial_merge_size**2
@@ -129,7 +133,9 @@ def patchify(pixels: jax.Array, patch: int, merge: int) -> jax.Array:
     n, height, width, channels = pixels.shape
     block = patch * merge
     if height % block or width % block:
-        raise ValueError(f"a picture of {height}x{width} pixels does not divide into blocks of {block} pixels")
+        raise ValueError(
+            f"a picture of {height}x{width} pixels does not divide into blocks of {block} pixels"
+        )
     x = pixels.reshape(n, height // block, merge, patch, width // block, merge, patch, channels)
     x = x.transpose(0, 1, 4, 2, 5, 7, 3, 6).reshape(n, -1, channels, patch, patch)
     return x.astype(jnp.float32) / 127.5 - 1.0
@@ -144,15 +150,15 @@ def interpolated_positions(table: jax.Array, rows: int, columns: int, merge: int
 
 
 def rope_2d(rows: int, columns: int, merge: int, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin, float32[rows * columns, head_dim / 2]: the first half turns with the row, the second with the column."""
+    """cos and sin, float32[rows * columns, head_dim / 2]: half turns by row, half by column."""
     frequencies = 10000.0 ** (-np.arange(0, head_dim // 2, 2, dtype=np.float32) / (head_dim // 2))
-    cells = block_order(np.stack(np.indices((rows, columns)), -1), merge)  # [P, 2]
+    cells = block_order(np.moveaxis(np.indices((rows, columns)), 0, -1), merge)  # [P, 2]
     angles = (cells[..., None] * frequencies).reshape(len(cells), -1).astype(np.float32)
     return np.cos(angles), np.sin(angles)
 
 
 def block_order(grid: Any, merge: int) -> Any:
-    """[rows, columns, ...] (numpy or jax) -> [rows * columns, ...] with each merge x merge block contiguous."""
+    """[rows, columns, ...] (numpy or jax) -> [rows * columns, ...], each merge x merge block contiguous."""
     rows, columns, *rest = grid.shape
     blocks = grid.reshape(rows // merge, merge, columns // merge, merge, *rest)
     return blocks.swapaxes(1, 2).reshape(rows * columns, *rest)

@@ -1,8 +1,8 @@
 """Policies on disk: Hugging Face safetensors in and out, and the random start.
 
-One table names every module here and there. Linear kernels are transposed ([inputs, outputs] here), stacked layers
-are cut apart, and the patch convolution is flattened; nothing else differs. Sources for the names: the state dict of
-transformers 4.57 and 5 (the same).
+One table names every module here and there. Linear kernels are transposed ([inputs, outputs] here),
+stacked layers are cut apart, and the patch convolution is flattened; nothing else differs. Sources for the
+names: the state dict of transformers 4.57 and 5 (the same).
 """
 
 import json
@@ -80,7 +80,7 @@ class Tensor(NamedTuple):
 
 
 def init_policy(config: PolicyConfig, key: jax.Array) -> Policy:
-    """A random start: kernels and tables normal with deviation 0.02, norms one, biases zero (as transformers does)."""
+    """A random start as in transformers: kernels and tables normal(0, 0.02), norms one, biases zero."""
     graphdef, shapes = _abstract(config)
 
     def fill(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
@@ -96,8 +96,8 @@ def load_policy(directory: str | Path) -> Policy:
     """Reads config.json and model.safetensors (or its shards) of `directory`; every tensor becomes float32.
 
     Raises:
-        PolicyError: one line about the first kind of fault found: an unreadable or absent file or shard, missing,
-            unexpected or misshaped tensors.
+        PolicyError: one line about the first kind of fault found: an unreadable or absent file or shard,
+            missing, unexpected or misshaped tensors.
     """
     directory = Path(directory)
     config = read_config(directory)
@@ -112,12 +112,14 @@ def load_policy(directory: str | Path) -> Policy:
     return Policy(config, graphdef, jax.tree.map(jnp.asarray, params))
 
 
-def save_policy(policy: Policy, directory: str | Path, *, source: str | Path | None = None, dtype: Any = np.float32) -> None:
+def save_policy(
+    policy: Policy, directory: str | Path, *, source: str | Path | None = None, dtype: Any = np.float32
+) -> None:
     """Writes `directory` as a checkpoint `from_pretrained` of transformers loads.
 
     Args:
-        source: a checkpoint directory whose other files (config, tokenizer, processor, template) are copied as they
-            are. None: only config.json is written, from `policy.config`.
+        source: a checkpoint directory whose other files (config, tokenizer, processor, template) are
+            copied as they are. None: only config.json is written, from `policy.config`.
         dtype: of the tensors on disk.
     """
     directory = Path(directory)
@@ -182,7 +184,8 @@ def _open(directory: Path, stack: ExitStack) -> dict[str, Any]:
     if (directory / FILE).exists() or not index.exists():
         files = [directory / FILE]
     else:
-        files = [directory / name for name in sorted(set(json.loads(index.read_text())["weight_map"].values()))]
+        shards = json.loads(index.read_text())["weight_map"].values()
+        files = [directory / shard for shard in sorted(set(shards))]
     stored: dict[str, Any] = {}
     for file in files:
         if not file.exists():
@@ -203,8 +206,13 @@ def _check(directory: Path, config: PolicyConfig, wanted: list[Tensor], stored: 
         if embed in stored and np.array_equal(*(stored[n].get_tensor(n) for n in (_HEAD, embed))):
             extra.remove(_HEAD)  # some writers store the tied head a second time
     shapes = {t.name: tuple(stored[t.name].get_slice(t.name).get_shape()) for t in wanted if t.name in stored}
-    wrong = [f"{t.name} {shapes[t.name]} not {t.shape}" for t in wanted if shapes.get(t.name, t.shape) != t.shape]
-    for fault, found in (("misses", sorted(names - set(stored))), ("has unexpected", sorted(extra)), ("has misshaped", wrong)):
+    misshaped = [t for t in wanted if shapes.get(t.name, t.shape) != t.shape]
+    faults = {
+        "misses": sorted(names - set(stored)),
+        "has unexpected": sorted(extra),
+        "has misshaped": [f"{t.name} {shapes[t.name]} not {t.shape}" for t in misshaped],
+    }
+    for fault, found in faults.items():
         if found:
             raise PolicyError(
                 f"{directory}: {fault} tensors {_some(found)}; use the weights that belong to its config.json"
