@@ -213,7 +213,8 @@ def door(brush: Brush, state: str) -> None:
         brush.fill(brush.box(0.14, 0.1, 0.28, 0.9), "door")
     else:
         brush.fill(brush.box(0.12, 0.1, 0.88, 0.9), "door")
-        brush.fill(brush.disc(0.66, 0.46, 0.1) | brush.box(0.62, 0.46, 0.7, 0.7), "key")
+        keyhole = brush.disc(0.66, 0.46, 0.1) | brush.box(0.62, 0.46, 0.7, 0.7)
+        brush.fill(keyhole if state == "locked" else brush.box(0.7, 0.42, 0.8, 0.58), "key")
 
 
 @layer
