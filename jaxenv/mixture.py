@@ -49,6 +49,11 @@ class Mixture:
     def size(self) -> int:
         return len(self.envs) * self.slots
 
+    def longest(self, max_turns: jax.Array) -> int:
+        """Turns after which every episode is over, with limits max_turns int32[E] (0: the own)."""
+        own = [max(env.max_turns) for env in self.envs]
+        return max(int(limit) or most for limit, most in zip(max_turns, own, strict=True))
+
     def compile(self, keys: jax.Array, level: Level, max_turns: jax.Array, reply_capacity: int) -> None:
         """Compiles every type in parallel threads; arguments as in `reset` and `step`."""
         reply = Text(jnp.zeros((self.slots, reply_capacity), jnp.uint8), jnp.zeros(self.slots, jnp.int32))

@@ -39,6 +39,23 @@ def decode(text: Text) -> str:
     return bytes(np.asarray(text.data)[: int(text.length)]).decode(errors="replace")
 
 
+def decode_batch(texts: Text) -> list[str]:
+    """The Python strings of a batch of texts, on the host."""
+    data, lengths = np.asarray(texts.data), np.asarray(texts.length)
+    return [bytes(row[:n]).decode(errors="replace") for row, n in zip(data, lengths, strict=True)]
+
+
+def encode_batch(strings: Sequence[str], capacity: int) -> Text:
+    """A batch of texts; of a string that does not fit, the last `capacity` bytes are kept."""
+    data = np.zeros((len(strings), capacity), np.uint8)
+    lengths = np.zeros(len(strings), np.int32)
+    for i, string in enumerate(strings):
+        raw = string.encode()[-capacity:]
+        data[i, : len(raw)] = np.frombuffer(raw, np.uint8)
+        lengths[i] = len(raw)
+    return Text(jnp.asarray(data), jnp.asarray(lengths))
+
+
 def pack(words: jax.Array, lengths: jax.Array) -> Text:
     """Joins words uint8[n, width], of which the first lengths int32[n] bytes count, into one text."""
     n, width = words.shape

@@ -16,13 +16,12 @@ from train.policy.generate import Prompt
 
 @dataclass(frozen=True)
 class Answer:
-    """One reply to a prompt: tokens int32[n], their log-probabilities when sampled float32[n], the
-    advantage of every token, and the weight of the reply in the loss (1 unless subsampled)."""
+    """One reply to a prompt: tokens int32[n], their log-probabilities when sampled float32[n] and the
+    advantage of every one of them."""
 
     tokens: np.ndarray
     logprobs: np.ndarray
     advantage: float
-    weight: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class PackedBatch(NamedTuple):
     target: np.ndarray  # int32[M, A]
     logprobs: np.ndarray  # float32[M, A], when sampled
     advantages: np.ndarray  # float32[M, A]
-    weights: np.ndarray  # float32[M, A], 0 where there is no answer token
+    mask: np.ndarray  # bool[M, A], True at answer tokens
 
 
 def bucket(length: int, buckets: Sequence[int]) -> int:
@@ -90,20 +89,21 @@ def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, lengt
     return Prompt(tokens, positions, slots, lengths, following, pictures)  # type: ignore[arg-type]
 
 
-def packed_batch(packs: Sequence[Pack], size: int, length: int, answer_length: int) -> PackedBatch:
-    """Up to `size` packs as one batch."""
-    canvas = packs[0].pixels.shape
+def packed_batch(
+    packs: Sequence[Pack], size: int, length: int, answer_length: int, picture: tuple[int, ...]
+) -> PackedBatch:
+    """Up to `size` packs as one batch; `picture` is the shape of a picture."""
     batch = PackedBatch(
         tokens=np.zeros((size, length), np.int32),
         positions=np.zeros((3, size, length), np.int32),
         image_slots=np.full((size, length), -1, np.int32),
         segment=np.full((size, length), -1, np.int32),
-        pixels=np.zeros((size, *canvas), np.uint8),
+        pixels=np.zeros((size, *picture), np.uint8),
         source=np.zeros((size, answer_length), np.int32),
         target=np.zeros((size, answer_length), np.int32),
         logprobs=np.zeros((size, answer_length), np.float32),
         advantages=np.zeros((size, answer_length), np.float32),
-        weights=np.zeros((size, answer_length), np.float32),
+        mask=np.zeros((size, answer_length), bool),
     )
     for i, pack in enumerate(packs):
         _place(batch, i, pack)
@@ -137,7 +137,7 @@ def _place(batch: PackedBatch, i: int, pack: Pack) -> None:
         batch.positions[:, i, here] = prompt.next_position + np.arange(m)
         batch.source[i, out] = np.concatenate([[n - 1], np.arange(at, at + m - 1)])
         batch.target[i, out], batch.logprobs[i, out] = answer.tokens, answer.logprobs
-        batch.advantages[i, out], batch.weights[i, out] = answer.advantage, answer.weight
+        batch.advantages[i, out], batch.mask[i, out] = answer.advantage, True
         at, done = at + m, done + m
 
 

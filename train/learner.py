@@ -1,0 +1,210 @@
+"""From packs of answers to new parameters: micro-batches, one optimiser step, and a guard.
+
+Imitation is the special case of advantage 1 on the expert's answers with no sampling policy to compare to.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+
+from train.batches import Pack, PackedBatch, bucket, packed_batch, split_answers
+from train.losses import grpo_loss, token_entropies, token_log_probs
+from train.policy.model import Qwen3VL
+from train.policy.weights import Params, Policy
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """How packs become one update."""
+
+    learning_rate: float = 3e-4
+    """Step size of Adam after the warm-up."""
+    warmup_steps: int = 5
+    """Steps over which the step size rises from 0."""
+    adam_b2: float = 0.99
+    """Decay of Adam's second moment."""
+    max_grad_norm: float = 1.0
+    """The gradient is scaled down to this norm."""
+    clip_low: float = 0.2
+    """The probability ratio is clipped below 1 - clip_low."""
+    clip_high: float = 0.28
+    """The probability ratio is clipped above 1 + clip_high (DAPO's clip-higher)."""
+    kl_coefficient: float = 0.0
+    """Weight of the k3 estimate of the divergence from the starting policy; 0 computes none."""
+    micro_tokens: int = 4096
+    """Tokens of one micro-batch, padding included."""
+    answer_tokens: int = 96
+    """Answer tokens of one pack at most; packs with more are split."""
+
+
+class LearnerState(NamedTuple):
+    """What an update changes."""
+
+    params: Params
+    opt_state: optax.OptState
+
+
+class Learner:
+    """Compiled update functions of one policy. `lengths` are the pack lengths that may be compiled."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        config: LearnerConfig,
+        allowed: np.ndarray,
+        temperature: float,
+        lengths: Sequence[int],
+        schedule: optax.Schedule | None = None,
+    ) -> None:
+        self.config = config
+        self.lengths = tuple(lengths)
+        warm = optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps)
+        self.optimiser = optax.chain(
+            optax.clip_by_global_norm(config.max_grad_norm),
+            optax.scale_by_adam(b1=0.9, b2=config.adam_b2),
+            optax.scale_by_learning_rate(schedule or warm),
+        )
+        self._reference = policy.params if config.kl_coefficient else None
+        self._accumulate = jax.jit(
+            partial(_accumulate, policy.graphdef, config, jnp.asarray(allowed), temperature),
+            donate_argnums=1,
+        )
+        self._apply = jax.jit(partial(_apply, self.optimiser))
+
+    def init(self, params: Params) -> LearnerState:
+        return LearnerState(params, self.optimiser.init(params))
+
+    def update(
+        self, state: LearnerState, packs: Sequence[Pack], tokens: int, imitate: bool = False
+    ) -> tuple[LearnerState, dict[str, float]]:
+        """One optimiser step on packs; `tokens` answer tokens is what the loss is divided by (those of
+        answers with advantage 0 count although they need not be given).
+
+        Returns the new state and metrics as means over the given tokens; `skipped` is 1 when the loss or
+        the gradient was not finite and nothing was changed.
+        """
+        if not packs:
+            return state, {"skipped": 0.0, "grad_norm": 0.0}
+        total = (jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS})
+        for batch in self.micro_batches(packs):
+            total = self._accumulate(state.params, total, batch, jnp.float32(tokens), imitate, self._reference)
+        after, norm, skipped = self._apply(state, total[0], total[1]["loss"])
+        sums = {name: float(value) for name, value in total[1].items()}
+        count = max(sums.pop("tokens"), 1.0)
+        loss = sums.pop("loss")
+        means = {name: value / count for name, value in sums.items()}
+        return after, {"loss": loss, "grad_norm": float(norm), "skipped": float(skipped), **means}
+
+    def micro_batches(self, packs: Sequence[Pack]) -> list[PackedBatch]:
+        """Packs sorted into buckets of equal length, as many in a batch as micro_tokens allow."""
+        by_length: dict[int, list[Pack]] = defaultdict(list)
+        for pack in packs:
+            for part in split_answers(pack, self.config.answer_tokens):
+                by_length[bucket(part.length, self.lengths)].append(part)
+        batches = []
+        for length, group in sorted(by_length.items()):
+            size = self.batch_size(length)
+            for at in range(0, len(group), size):
+                part, picture = group[at : at + size], group[at].pixels.shape
+                batches.append(packed_batch(part, size, length, self.config.answer_tokens, picture))
+        return batches
+
+    def batch_size(self, length: int) -> int:
+        return max(1, self.config.micro_tokens // length)
+
+    def compile(self, state: LearnerState, canvas: int, lengths: Sequence[int], imitate: bool) -> None:
+        """Compiles the update for packs of these lengths, on empty batches."""
+        zeros = (jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS})
+        for length in lengths:
+            batch = empty_batch(self.batch_size(length), length, self.config.answer_tokens, canvas)
+            zeros = self._accumulate(state.params, zeros, batch, jnp.float32(1), imitate, self._reference)
+        jax.block_until_ready(self._apply(state, zeros[0], zeros[1]["loss"]))
+
+
+def empty_batch(size: int, length: int, answer_length: int, canvas: int) -> PackedBatch:
+    """A batch with no pack in it."""
+    return packed_batch([], size, length, answer_length, (canvas, canvas, 3))
+
+
+def answer_hidden(model: Qwen3VL, batch: PackedBatch) -> jax.Array:
+    """Hidden states float32[M, A, D] from which each answer token is predicted."""
+    segment = batch.segment
+    same = (segment[:, None, :] == segment[:, :, None]) | (segment[:, None, :] == 0)
+    length = segment.shape[1]
+    causal = jnp.arange(length)[None, :] <= jnp.arange(length)[:, None]
+    visual = model.encode_images(batch.pixels)
+    hidden, _ = model(
+        batch.tokens, batch.positions, visual=visual, image_slots=batch.image_slots, mask=same & causal
+    )
+    return jnp.take_along_axis(hidden, batch.source[..., None], axis=1)
+
+
+_SUMS = ("loss", "tokens", "clipped_low", "clipped_high", "old_kl", "log_ratio", "ref_kl", "entropy")
+
+
+def _accumulate(
+    graphdef: nnx.GraphDef,
+    config: LearnerConfig,
+    allowed: jax.Array,
+    temperature: float,
+    params: Params,
+    total: tuple[Params, dict[str, jax.Array]],
+    batch: PackedBatch,
+    normaliser: jax.Array,
+    imitate: bool | jax.Array,
+    reference: Params | None,
+) -> tuple[Params, dict[str, jax.Array]]:
+    """Adds the gradient and metric sums of one micro-batch to `total`."""
+
+    def logits(weights: Params) -> jax.Array:
+        model: Qwen3VL = nnx.merge(graphdef, weights)
+        return model.logits(answer_hidden(model, batch))
+
+    def loss(weights: Params) -> tuple[jax.Array, dict[str, jax.Array]]:
+        scores = logits(weights)
+        chosen = token_log_probs(scores, batch.target, allowed, temperature)
+        old = jnp.where(imitate, jax.lax.stop_gradient(chosen), batch.logprobs)
+        anchor = None
+        if reference is not None:
+            anchor = token_log_probs(
+                jax.lax.stop_gradient(logits(reference)), batch.target, allowed, temperature
+            )
+        entropies = token_entropies(jax.lax.stop_gradient(scores), allowed, temperature)
+        value, sums = grpo_loss(
+            chosen,
+            old,
+            batch.advantages,
+            batch.mask,
+            normaliser,
+            config.clip_low,
+            config.clip_high,
+            config.kl_coefficient if reference is not None else 0.0,
+            anchor,
+            entropies,
+        )
+        return value, {**sums, "loss": value}
+
+    gradient, sums = jax.grad(loss, has_aux=True)(params)
+    grads, metrics = total
+    added = {name: metrics[name] + sums.get(name, 0.0) for name in _SUMS}
+    return jax.tree.map(jnp.add, grads, gradient), added
+
+
+def _apply(
+    optimiser: optax.GradientTransformation, state: LearnerState, grads: Params, loss: jax.Array
+) -> tuple[LearnerState, jax.Array, jax.Array]:
+    """(state after one step, gradient norm, skipped): the same state where anything is not finite."""
+    norm = optax.global_norm(grads)
+    finite = jnp.isfinite(norm) & jnp.isfinite(loss)
+    updates, opt_state = optimiser.update(grads, state.opt_state, state.params)
+    moved = LearnerState(optax.apply_updates(state.params, updates), opt_state)
+    kept: Any = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, state)
+    return kept, norm, ~finite
