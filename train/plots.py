@@ -4,10 +4,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from train.report import read_metrics
@@ -46,9 +47,10 @@ def learning_curves(run_dir: str | Path) -> Path:
     for axis, name in zip(axes[COLUMNS:], environments, strict=False):
         _environment(axis, name, series)
     figure.supxlabel("training step", fontsize=9, color=INK)
+    if any(name.startswith("harness/") for name in series):
+        _legend(figure)
     path = Path(run_dir) / "learning_curves.png"
-    with matplotlib.rc_context({"font.size": 9}):
-        figure.savefig(path)
+    figure.savefig(path)
     return path
 
 
@@ -77,10 +79,19 @@ def _curve(axis: Axes, title: str, steps: np.ndarray, values: np.ndarray) -> Non
     axis.margins(x=0.01)
 
 
+def _legend(figure: Figure) -> None:
+    marks: list[Any] = [
+        Patch(facecolor=color, edgecolor=FAINT, linewidth=0.5, label=f"H{level}")
+        for level, color in enumerate(HARNESS)
+    ]
+    marks.append(Line2D([], [], marker="|", linestyle="", color=INK, label="scale moved"))
+    figure.legend(handles=marks, loc="outside lower right", ncols=6, fontsize=8.5, frameon=False)
+
+
 def _environment(axis: Axes, name: str, series: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
     """One environment's success over its frontier."""
     _curve(axis, name, *series[f"success/{name}"])
-    axis.set_ylim(-0.03, 1.03)
+    axis.set(ylim=(-0.03, 1.03), yticks=(0, 0.5, 1))
     if f"harness/{name}" not in series:
         return
     steps, harness = series[f"harness/{name}"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -39,7 +40,7 @@ def read_metrics(run_dir: str | Path) -> list[dict[str, Any]]:
 
 
 class MetricsLog:
-    """Appends one record a step to `metrics.jsonl`, flushed, and the same numbers to TensorBoard's event files.
+    """Appends one record a step to `metrics.jsonl`, flushed, and the same numbers to TensorBoard's files.
 
     resumed_step: the step of the checkpoint the run goes on from, 0 for a new run. Records of later steps are
     of work that was lost and are dropped, so that the file equals an uninterrupted run's. A new run in a
@@ -172,8 +173,8 @@ class ResultRow:
 COLUMNS = {
     "greedy": "greedy",
     "sampled": "sampled",
-    "best_fixed": "best fixed answer",
-    "shuffled": "shuffled pictures",
+    "best_fixed": "best fixed",
+    "shuffled": "shuffled",
 }
 MEAN = "mean"
 
@@ -191,19 +192,21 @@ def results_table(
     """
     lines = [(name, when, *map(_percent, estimates)) for name, when, estimates in _estimates(rows)]
     heads = ["environment", "", *COLUMNS.values()]
-    note = "Success in percent with 95 % intervals."
+    note = (
+        "Success in percent with 95 % intervals. Best fixed: one answer for all instances.\n"
+        "Shuffled: greedy with another instance's picture."
+    )
     if difference is not None:
-        note += (
-            f" Greedy success after minus before, on the same instances: {_percent(difference, sign=True)}."
-        )
+        change = _percent(difference, sign=True)
+        note += f"\nGreedy, after minus before on the same instances: {change} points."
 
     run_dir = Path(run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
-    (run_dir / "results.md").write_text(_markdown(heads, lines) + f"\n{note}\n")
+    (run_dir / "results.md").write_text(_markdown(heads, lines) + "\n" + note.replace("\n", "  \n") + "\n")
     (run_dir / "results.json").write_text(json.dumps(_json(rows, difference), indent=2) + "\n")
     console = console or Console()
     console.print(_rich(heads, lines))
-    console.print(note, highlight=False)
+    console.print(note, highlight=False, markup=False)
 
 
 def _estimates(rows: Sequence[ResultRow]) -> list[tuple[str, str, list[Estimate]]]:
@@ -220,7 +223,7 @@ def _estimates(rows: Sequence[ResultRow]) -> list[tuple[str, str, list[Estimate]
 
 def _percent(estimate: Estimate, sign: bool = False) -> str:
     value, low, high = (100 * x for x in estimate)
-    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]" if sign else f"{value:.1f} [{low:.0f}, {high:.0f}]"
+    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]" if sign else f"{value:.0f} [{low:.0f}, {high:.0f}]"
 
 
 def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -229,9 +232,9 @@ def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _rich(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
-    table = Table(*heads[:2])
+    table = Table(*heads[:2], box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in heads[2:]:
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", no_wrap=True)
     for name, when, *cells in lines:
         after = when == "after"
         shown = "" if after else name
