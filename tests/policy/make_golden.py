@@ -105,7 +105,7 @@ def golden(model: Qwen3VLForConditionalGeneration) -> dict[str, np.ndarray]:
 def run(
     model: Qwen3VLForConditionalGeneration, rows: list, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
-    """Tokens and pictures of one batch, and what the model makes of them. Pictures are numbered through the batch."""
+    """One batch, its pictures numbered through the batch, and what the model makes of it."""
     pictures = [
         rng.integers(0, 256, (*part, 3), np.uint8) for row in rows for part in row if isinstance(part, tuple)
     ]
