@@ -1,0 +1,126 @@
+"""door_key against MiniGrid itself, and against plain-Python search."""
+
+import functools
+
+import numpy as np
+import play
+import pytest
+import rollouts
+from minigrid.core.world_object import Door, Goal, Key
+from minigrid.envs import DoorKeyEnv
+from reference_door_key import DROP, LOCKED, State, turns_to_goal
+
+import jaxenv
+
+ENV = jaxenv.make("door_key")[0]
+SIDES, DISTINCT = (5, 6, 8), (48, 500, 1500)
+TURNS, COUNT = 64, 40
+search = functools.cache(turns_to_goal)
+WITHOUT_DROP = tuple(action for action in range(6) if action != DROP)
+
+
+def minigrid_of(state) -> DoorKeyEnv:
+    """A MiniGrid environment in the same state; its cells are (column, row)."""
+    n = int(state.side)
+    env = DoorKeyEnv(size=n, max_steps=10**6)
+    env.reset(seed=0)
+    for x in range(1, n - 1):
+        for y in range(1, n - 1):
+            env.grid.set(x, y, None)
+    row, col = state.door.tolist()
+    env.grid.vert_wall(col, 0)
+    env.grid.set(col, row, Door("yellow", is_locked=True))
+    env.grid.set(n - 2, n - 2, Goal())
+    env.grid.set(int(state.key[1]), int(state.key[0]), Key("yellow"))
+    env.agent_pos, env.agent_dir = (int(state.agent[1]), int(state.agent[0])), int(state.heading)
+    env.carrying = None
+    return env
+
+
+def told(env: DoorKeyEnv, door: tuple[int, int]) -> tuple:
+    """Agent, heading, carrying, lock and where the key lies, of a MiniGrid environment."""
+    gate = env.grid.get(door[1], door[0])
+    key = next((i for i, thing in enumerate(env.grid.grid) if isinstance(thing, Key)), None)
+    place = None if key is None else divmod(key, env.width)
+    return (
+        (int(env.agent_pos[1]), int(env.agent_pos[0])),
+        env.agent_dir,
+        env.carrying is not None,
+        0 if gate.is_open else 2 if gate.is_locked else 1,
+        place,
+    )
+
+
+def plain(state) -> State:
+    key = None if state.carrying else tuple(state.key.tolist())
+    door, agent = tuple(state.door.tolist()), tuple(state.agent.tolist())
+    return State(agent, int(state.heading), key, door, int(state.lock), int(state.side))
+
+
+@pytest.fixture(scope="module", params=range(3))
+def batch(request):
+    return request.param, play.instances(ENV, request.param)
+
+
+def test_instances_are_as_minigrid_makes_them_and_solvable(batch):
+    scale, states = batch
+    n = SIDES[scale]
+    lengths = []
+    for i in range(play.MANY):
+        state = plain(rollouts.one(states, i))
+        assert state.side == n
+        assert 2 <= state.door[1] <= n - 3
+        assert 1 <= state.door[0] <= n - 3
+        assert state.lock == LOCKED
+        for cell in (state.agent, state.key):
+            assert 1 <= cell[0] <= n - 2
+            assert 1 <= cell[1] < state.door[1]
+        assert state.agent != state.key
+        lengths.append(search(state, WITHOUT_DROP))
+    assert min(lengths) > 0
+    assert max(lengths) <= ENV.max_turns[scale]
+    assert play.distinct(states) >= DISTINCT[scale]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_actions_do_what_they_do_in_minigrid(batch, share):
+    _, states = batch
+    some = play.first(states, COUNT)
+    played = rollouts.roll(ENV, some, TURNS, share)
+    lengths, transitions, locks, drops = played.length(), 0, set(), 0
+    for i in range(COUNT):
+        env = minigrid_of(rollouts.one(some, i))
+        door = tuple(some.door[i].tolist())
+        for t in range(min(TURNS, lengths[i])):
+            carried = env.carrying
+            _, _, terminated, _, _ = env.step(int(played.actions[t, i]))
+            after = plain(rollouts.one(played.states[t + 1], i))
+            found = (after.agent, after.heading, after.key is None, after.lock, after.key)
+            assert told(env, door) == found
+            assert played.terminated[t, i] == terminated == played.rewards[t, i]
+            transitions += 1
+            locks.add(after.lock)
+            drops += bool(carried and not env.carrying)
+    assert transitions >= 1000 or share > 0
+    assert drops > 0
+    assert share == 0 or locks == {0, 1, 2}
+
+
+def test_the_expert_takes_a_shortest_way(batch):
+    scale, states = batch
+    some = play.first(states, COUNT)
+    played = rollouts.roll(ENV, some, TURNS, 1.0)
+    for i, length in enumerate(played.length()):
+        assert length == search(plain(rollouts.one(some, i)), WITHOUT_DROP) <= ENV.max_turns[scale]
+        assert DROP not in played.actions[:length, i]
+
+
+def test_the_expert_is_optimal_from_anywhere(batch):
+    """Also when the door was shut again or the key dropped; no way with drops is shorter."""
+    _, states = batch
+    mixed = rollouts.roll(ENV, play.first(states, COUNT), TURNS, 0.5, seed=1)
+    for at in (6, 12):
+        wandered = mixed.states[at]
+        lengths = rollouts.roll(ENV, wandered, TURNS, 1.0).length()
+        for i in np.flatnonzero(mixed.length() > at)[:15]:
+            assert lengths[i] == search(plain(rollouts.one(wandered, i)))
