@@ -147,7 +147,7 @@ def answer_hidden(model: Qwen3VL, batch: PackedBatch) -> jax.Array:
     return jnp.take_along_axis(hidden, batch.source[..., None], axis=1)
 
 
-_SUMS = ("loss", "tokens", "clipped_low", "clipped_high", "old_kl", "log_ratio", "ref_kl", "entropy")
+_SUMS = ("loss", "tokens", "clipped_low", "clipped_high", "old_kl", "log_ratio", "ref_kl", "entropy", "logprob")
 
 
 def _accumulate(
@@ -190,7 +190,8 @@ def _accumulate(
             anchor,
             entropies,
         )
-        return value, {**sums, "loss": value}
+        known = jnp.where(batch.mask, jax.lax.stop_gradient(chosen), 0.0).sum()
+        return value, {**sums, "loss": value, "logprob": known}
 
     gradient, sums = jax.grad(loss, has_aux=True)(params)
     grads, metrics = total

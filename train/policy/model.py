@@ -33,7 +33,7 @@ class Qwen3VL(nnx.Module):
         self.head = None if tied else Linear(config.text.hidden_size, config.text.vocab_size)
 
     def encode_images(self, pixels: jax.Array) -> Visual:
-        """Pictures of one size, uint8[N, H, W, 3] -> `Visual`. For several sizes: one call each, and `join`."""
+        """Pictures of one size, uint8[N, H, W, 3] -> `Visual`. One call a size, then `join`."""
         return self.vision(pixels)
 
     def __call__(

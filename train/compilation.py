@@ -1,0 +1,34 @@
+"""The persistent compilation cache, and a count of what was compiled."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import jax
+
+COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+def use_persistent_cache() -> None:
+    """Keeps compiled programs on disk, in JAX_COMPILATION_CACHE_DIR or ~/.cache/jaxenv/xla."""
+    folder = os.environ.get("JAX_COMPILATION_CACHE_DIR") or str(Path.home() / ".cache" / "jaxenv" / "xla")
+    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)
+
+
+@contextmanager
+def count_compilations() -> Iterator[list[str]]:
+    """Collects an entry for every program handed to the compiler (or found in the cache) meanwhile."""
+    events: list[str] = []
+
+    def listen(event: str, duration: float, **_: object) -> None:
+        if event == COMPILED:
+            events.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield events
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)

@@ -1,0 +1,84 @@
+"""What the experts would say: prompts and replies from random walks near the experts' paths."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxenv import text
+from jaxenv.environment import Environment, Level, Params
+from jaxenv.harness import NUM_HARNESS_LEVELS
+from jaxenv.text import Text
+from jaxenv.vector import Vector, VectorState
+from train.batches import Answer, Pack
+from train.policy.chat import Chat
+
+
+class Demonstration(NamedTuple):
+    """A batch of one environment: pixels uint8[n, H, W, 3], prompts and expert replies."""
+
+    pixels: jax.Array
+    prompt: Text
+    reply: Text
+
+
+class Demonstrator:
+    """`rows` states of every environment at a time. Episodes follow the expert but for a share `noise` of
+    random actions, so that states off the path are shown too; the reply is always the expert's."""
+
+    def __init__(
+        self, envs: Sequence[Environment], rows: int, scale_weights: Sequence[float], noise: float, key: jax.Array
+    ) -> None:
+        self.envs = envs
+        self._advance, self._states = [], []
+        for e, env in enumerate(envs):
+            # An environment that ends every turn needs as many fresh instances as there are rows.
+            refill = rows if env.single_turn else max(rows // 4, 1)
+            vector = Vector(env, rows, pool_size=max(4 * rows, 64), refill=refill)
+            level_key, reset_key = jax.random.split(jax.random.fold_in(key, e))
+            weights = jnp.log(jnp.asarray(scale_weights[: env.num_scales], jnp.float32) + 1e-9)
+            scales = jax.random.categorical(level_key, weights, shape=(vector.pool_size,)).astype(jnp.int32)
+            params = Params(Level(jnp.zeros_like(scales), scales), jnp.int32(0))
+            self._states.append(jax.jit(vector.reset)(reset_key, params)[1])
+            self._advance.append(jax.jit(partial(_advance, vector, noise)))
+
+    def packs(self, chat: Chat, key: jax.Array) -> list[Pack]:
+        """The next demonstrations of every environment, as packs with one answer of advantage 1."""
+        batches = []
+        for e, advance in enumerate(self._advance):
+            batch, self._states[e] = advance(jax.random.fold_in(key, e), self._states[e])
+            batches.append(batch)
+        prompts = chat.prompts([line for batch in batches for line in text.decode_batch(batch.prompt)])
+        replies = chat.replies([line for batch in batches for line in text.decode_batch(batch.reply)])
+        pixels = np.concatenate([np.asarray(batch.pixels) for batch in batches])
+        return [
+            Pack(prompt, picture, [Answer(reply, np.zeros(len(reply), np.float32), 1.0)])
+            for prompt, picture, reply in zip(prompts, pixels, replies, strict=True)
+        ]
+
+
+def _advance(
+    vector: Vector, noise: float, key: jax.Array, state: VectorState
+) -> tuple[Demonstration, VectorState]:
+    """Shows every slot at a random harness level, then moves it by its expert or at random."""
+    env, n = vector.env, vector.num_envs
+    harness_key, expert_key, random_key, noise_key, step_key = jax.random.split(key, 5)
+    episodes = state.episodes
+    harness = jax.random.randint(harness_key, (n,), 0, NUM_HARNESS_LEVELS, jnp.int32)
+    shown = episodes.replace(level=Level(harness, episodes.level.scale))
+    experts = jax.random.split(expert_key, n)
+    demonstration = Demonstration(
+        jax.vmap(lambda episode: env.draw(episode.state, env.canvas))(shown),
+        jax.vmap(env.prompt)(shown),
+        jax.vmap(env.expert_text)(experts, shown),
+    )
+    best = jax.vmap(env.expert)(experts, episodes.state)
+    wild = jax.vmap(env.grammar.sample)(jax.random.split(random_key, n))
+    astray = jax.random.bernoulli(noise_key, noise, (n,)).reshape((n,) + (1,) * (best.ndim - 1))
+    actions = jnp.where(astray, wild, best)
+    params = Params(jax.tree.map(jnp.zeros_like, Level(jnp.int32(0), jnp.int32(0))), jnp.int32(0))
+    _, moved, *_ = vector.step(step_key, state, actions, params)
+    return demonstration, moved

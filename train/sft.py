@@ -1,0 +1,89 @@
+"""Warm start: imitate the experts. `python -m train.sft --out DIR` makes the small policy from nothing."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import jax
+import optax
+import tyro
+
+import jaxenv
+from train import small
+from train.compilation import use_persistent_cache
+from train.demonstrations import Demonstrator
+from train.learner import Learner, LearnerConfig
+from train.policy.chat import Chat
+from train.policy.weights import load_policy, save_policy
+
+
+@dataclass(frozen=True)
+class SFTConfig:
+    """Imitation of the experts of an environment set."""
+
+    out: Path
+    """Directory of the new checkpoint."""
+    env_set: str = "core12"
+    """Named set of environments."""
+    model: Path | None = None
+    """Checkpoint to start from; by default a new small policy is made."""
+    steps: int = 2000
+    """Optimiser steps."""
+    rows: int = 8
+    """Demonstrations of each environment in a step."""
+    scale_weights: tuple[float, ...] = (0.8, 0.2, 0.0)
+    """How often each scale is shown."""
+    noise: float = 0.2
+    """Share of random moves in the demonstrated episodes."""
+    learning_rate: float = 2e-3
+    """Highest step size; it rises over the first twentieth and falls to a tenth."""
+    canvas: int = 96
+    """Side of the pictures in pixels, for a new policy."""
+    seed: int = 0
+    """Seed of the weights and the demonstrations."""
+    save_every: int = 500
+    """Steps between writes of the checkpoint."""
+    micro_tokens: int = 4096
+    """Tokens of one micro-batch."""
+
+
+def main(config: SFTConfig) -> None:
+    """Trains, writes the checkpoint now and then, and reports loss and speed."""
+    use_persistent_cache()
+    envs = [jaxenv.make(name, canvas=config.canvas)[0] for name in jaxenv.env_set(config.env_set)]
+    source = config.model
+    if source is None:
+        small.create(config.out, envs, config.seed)
+        source = config.out
+    policy = load_policy(source)
+    chat = Chat(source, policy.config, config.canvas)
+    schedule = optax.warmup_cosine_decay_schedule(
+        0.0, config.learning_rate, config.steps // 20, config.steps, config.learning_rate / 10
+    )
+    learner = Learner(
+        policy,
+        LearnerConfig(micro_tokens=config.micro_tokens, answer_tokens=48),
+        chat.allowed,
+        temperature=1.0,
+        lengths=(96, 128, 160, 192, 288, 384),
+        schedule=schedule,
+    )
+    key = jax.random.key(config.seed)
+    demonstrator = Demonstrator(
+        envs, config.rows, config.scale_weights, config.noise, jax.random.fold_in(key, 0)
+    )
+    state = learner.init(policy.params)
+    started = time.monotonic()
+    for step in range(1, config.steps + 1):
+        packs = demonstrator.packs(chat, jax.random.fold_in(key, step))
+        tokens = sum(pack.answer_length for pack in packs)
+        state, metrics = learner.update(state, packs, tokens, imitate=True)
+        if step % 20 == 0 or step == 1:
+            minutes = (time.monotonic() - started) / 60
+            print(f"step {step}/{config.steps}  loss {-metrics['logprob']:.4f}  {minutes:.1f} min")
+        if step % config.save_every == 0 or step == config.steps:
+            save_policy(policy._replace(params=state.params), config.out, source=source)
+
+
+if __name__ == "__main__":
+    main(tyro.cli(SFTConfig))
