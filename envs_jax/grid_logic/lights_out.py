@@ -1,5 +1,6 @@
 """Switch all lamps off; a press flips a lamp and its neighbours. Made by presses from the dark board."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -65,7 +66,7 @@ class LightsOut(TileEnvironment):
         press = grids.mask_at(SIDE, action)
         lit = state.lit ^ (_flips(press) & grids.inside(SIDE, state.side))
         dark = ~lit.any()
-        return state.replace(lit=lit, presses=state.presses ^ press), dark.astype(jnp.float32), dark
+        return replace(state, lit=lit, presses=state.presses ^ press), dark.astype(jnp.float32), dark
 
     def symbolic(self, state: Lamps) -> jax.Array:
         return state.lit.astype(jnp.uint8)

@@ -3,6 +3,7 @@
 The rules are those of MiniGrid's DoorKey, seen whole from above.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -27,6 +28,7 @@ FLOOR, WALL, KEY, GOAL, DOOR, AGENT = 0, 1, 2, 3, 4, 7
 DOORS = ("open", "closed", "locked")
 # No shortest way from any state of an 8 x 8 board is longer.
 LONGEST_WAY = 40
+NEVER = int(grids.UNREACHABLE)
 
 
 @struct.dataclass
@@ -95,7 +97,8 @@ class DoorKey(TileEnvironment):
             (action == TOGGLE) & ((ahead == state.door).all()) & ((state.lock != LOCKED) | state.carrying)
         )
         arrived = steps & (thing == GOAL)
-        after = state.replace(
+        after = replace(
+            state,
             agent=jnp.where(steps, ahead, state.agent),
             heading=(state.heading + turn) % 4,
             key=jnp.where(drops, ahead, state.key),
@@ -179,16 +182,16 @@ def _action_costs(state: Rooms) -> jax.Array:
     unlocks = at_door & (holds | (state.lock != LOCKED))[..., None, None, None]
 
     def act(cost: jax.Array) -> jax.Array:
-        never = jnp.full_like(cost, grids.UNREACHABLE)
-        forward = jnp.where(steps, _ahead(cost, grids.UNREACHABLE), never)
+        never = jnp.full_like(cost, NEVER)
+        forward = jnp.where(steps, _ahead(cost, NEVER), never)
         pickup = jnp.where(at_key, cost[1:], never)
         toggle = jnp.where(unlocks, cost[:, 1:], never)
         return jnp.stack([jnp.roll(cost, 1, 2), jnp.roll(cost, -1, 2), forward, pickup, never, toggle])
 
     goal = jnp.broadcast_to(board == GOAL, (2, 2, 4, SIDE, SIDE))
-    start = jnp.where(goal, 0, grids.UNREACHABLE).astype(jnp.int32)
+    start = jnp.where(goal, 0, NEVER).astype(jnp.int32)
 
     def relax(_: int, cost: jax.Array) -> jax.Array:
-        return jnp.minimum(cost, jnp.minimum(act(cost).min(0) + 1, grids.UNREACHABLE))
+        return jnp.minimum(cost, jnp.minimum(act(cost).min(0) + 1, NEVER))
 
     return act(jax.lax.fori_loop(0, LONGEST_WAY, relax, start))

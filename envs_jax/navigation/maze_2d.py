@@ -1,5 +1,6 @@
 """Walk through a maze of thin walls to the flag. Any two cells are joined by exactly one path."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -18,6 +19,7 @@ SIDES = np.array([4, 6, 10], np.int32)
 FAR_SHARE = np.array([0.0, 0.5, 0.5], np.float32)
 NEAREST = 2
 FARTHEST = np.array([7, SIDE * SIDE, SIDE * SIDE], np.int32)
+NEVER = int(grids.UNREACHABLE)
 # Bits of a cell's walls in the tiles, for the moves up, down, left and right.
 BITS = np.array([1, 4, 8, 2], np.uint8)
 # A cell in words: its open sides.
@@ -73,7 +75,7 @@ class Maze2D(TileEnvironment):
         passes = _open_sides(state.walls[state.agent[0], state.agent[1]])[action]
         agent = state.agent + jnp.where(passes, jnp.asarray(grids.STEPS)[action], 0)
         arrived = (agent == state.goal).all()
-        return state.replace(agent=agent), arrived.astype(jnp.float32), arrived
+        return replace(state, agent=agent), arrived.astype(jnp.float32), arrived
 
     def symbolic(self, state: Maze) -> jax.Array:
         flag, agent = grids.mask_at(SIDE, state.goal), grids.mask_at(SIDE, state.agent)
@@ -96,7 +98,7 @@ class Maze2D(TileEnvironment):
     def expert(self, key: jax.Array, state: Maze) -> jax.Array:
         opened = _open_sides(state.walls)
         away = grids.distances(grids.mask_at(SIDE, state.goal), opened, SIDE * SIDE)
-        onward = jnp.where(opened, grids.neighbours(away, grids.UNREACHABLE), grids.UNREACHABLE)
+        onward = jnp.where(opened, grids.neighbours(away, NEVER), NEVER)
         return grids.random_argmin(key, onward[:, state.agent[0], state.agent[1]])
 
 

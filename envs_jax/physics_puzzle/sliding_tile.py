@@ -5,6 +5,7 @@ follows: on 2 x 2 (a ring of 12 boards) it takes the shorter way round. The stac
 scramble and the environment's own turn limit.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -131,4 +132,4 @@ def _slide(state: Tiles, move: jax.Array) -> Tiles:
     # Moves are paired with their opposites.
     pushed = state.way.at[state.depth].set((move ^ 1).astype(jnp.int8), mode="drop")
     way = jnp.where(undoes, state.way, pushed)
-    return state.replace(board=board, way=way, depth=state.depth + jnp.where(undoes, -1, 1))
+    return replace(state, board=board, way=way, depth=state.depth + jnp.where(undoes, -1, 1))

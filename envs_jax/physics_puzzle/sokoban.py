@@ -5,6 +5,7 @@ cut the floor in two, so the player can walk everywhere, and boxes can always be
 with the others as walls. That is what the expert does, by the shortest way of player and box.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -183,7 +184,7 @@ def _step(state: Warehouse, move: jax.Array) -> Warehouse:
     blocked = state.walls | _mask(state.boxes)
     goes = ~state.walls[ahead[0], ahead[1]] & ~(pushed.any() & blocked[beyond[0], beyond[1]])
     boxes = jnp.where(goes & pushed[:, None], beyond, state.boxes)
-    return state.replace(player=jnp.where(goes, ahead, state.player), boxes=boxes)
+    return replace(state, player=jnp.where(goes, ahead, state.player), boxes=boxes)
 
 
 def _harmless(free: jax.Array) -> jax.Array:

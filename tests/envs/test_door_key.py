@@ -7,7 +7,7 @@ import play
 import pytest
 import rollouts
 from minigrid.core.world_object import Door, Goal, Key
-from minigrid.envs import DoorKeyEnv
+from minigrid.envs.doorkey import DoorKeyEnv
 from reference_door_key import DROP, LOCKED, State, turns_to_goal
 
 import jaxenv
@@ -40,6 +40,7 @@ def minigrid_of(state) -> DoorKeyEnv:
 def told(env: DoorKeyEnv, door: tuple[int, int]) -> tuple:
     """Agent, heading, carrying, lock and where the key lies, of a MiniGrid environment."""
     gate = env.grid.get(door[1], door[0])
+    assert isinstance(gate, Door)
     key = next((i for i, thing in enumerate(env.grid.grid) if isinstance(thing, Key)), None)
     place = None if key is None else divmod(key, env.width)
     return (
@@ -72,6 +73,7 @@ def test_instances_are_as_minigrid_makes_them_and_solvable(batch):
         assert 2 <= state.door[1] <= n - 3
         assert 1 <= state.door[0] <= n - 3
         assert state.lock == LOCKED
+        assert state.key is not None
         for cell in (state.agent, state.key):
             assert 1 <= cell[0] <= n - 2
             assert 1 <= cell[1] < state.door[1]
