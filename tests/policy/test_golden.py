@@ -1,6 +1,6 @@
 """The network against transformers: the golden files of make_golden.py, float32 on CPU."""
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from train.policy.decoder import KVCache
 from train.policy.model import Qwen3VL, join
 from train.policy.positions import mrope_positions
 from train.policy.vision import Visual, patchify
-from train.policy.weights import Policy, load_policy
+from train.policy.weights import Params, Policy, load_policy
 
 GOLDEN = Path(__file__).parent / "golden"
 BATCHES = ["text", "one", "two_sizes", "picture_first", "picture_last", "padded"]
 SIDE = 8  # pixels of a visual token
+ROWS, WIDTH, VISUAL = 4, 35, 48  # the shape all batches are padded to
 
 
 class Batch(NamedTuple):
@@ -37,11 +39,21 @@ def policy(checkpoint: str) -> Policy:
 
 @cache
 def batch(checkpoint: str, name: str) -> Batch:
+    """One batch of the golden file, padded to the shape that all share so that one program runs them all."""
     with np.load(GOLDEN / f"{checkpoint}.npz") as file:
         arrays = {key.split("/")[1]: file[key] for key in file.files if key.startswith(name + "/")}
     pictures = [arrays[f"picture_{i}"] for i in range(sum(key.startswith("picture_") for key in arrays))]
-    fields = ("tokens", "lengths", "image", "positions", "logits")
-    return Batch(*(arrays[field] for field in fields), pictures, arrays.get("patches"))
+    rows, width = arrays["tokens"].shape
+    pad = ((0, ROWS - rows), (0, WIDTH - width))
+    return Batch(
+        tokens=np.pad(arrays["tokens"], pad),
+        lengths=arrays["lengths"],
+        image=np.pad(arrays["image"], pad),
+        positions=np.pad(arrays["positions"], ((0, 0), *pad)),
+        logits=arrays["logits"],
+        pictures=pictures,
+        patches=arrays.get("patches"),
+    )
 
 
 def slots(image: np.ndarray) -> np.ndarray:
@@ -49,25 +61,73 @@ def slots(image: np.ndarray) -> np.ndarray:
     return np.where(image, np.cumsum(image).reshape(image.shape) - 1, -1).astype(np.int32)
 
 
-def encode(model: Qwen3VL, pictures: list[np.ndarray]) -> Visual | None:
-    return join(*(model.encode_images(jnp.asarray(p[None])) for p in pictures)) if pictures else None
+@partial(jax.jit, static_argnums=0)
+def encode_one(graphdef: nnx.GraphDef, params: Params, pixels: jax.Array) -> Visual:
+    return nnx.merge(graphdef, params).encode_images(pixels)
 
 
-def compare(got: jax.Array, batch: Batch) -> None:
+def encode(p: Policy, pictures: list[np.ndarray]) -> Visual:
+    """The batch's pictures, each encoded at its own size, padded to the count that all batches share."""
+    blank = Visual(jnp.zeros((1, VISUAL, 32)), jnp.zeros((2, 1, VISUAL, 32)))
+    parts = [encode_one(p.graphdef, p.params, jnp.asarray(picture[None])) for picture in pictures]
+    joined = join(*parts, blank)
+    return Visual(joined.embeddings[:, :VISUAL], joined.deepstack[:, :, :VISUAL])
+
+
+@partial(jax.jit, static_argnums=0)
+def logits_of(
+    graphdef: nnx.GraphDef,
+    params: Params,
+    tokens: jax.Array,
+    positions: jax.Array,
+    visual: Visual,
+    slots: jax.Array,
+) -> jax.Array:
+    model: Qwen3VL = nnx.merge(graphdef, params)
+    hidden, _ = model(tokens, positions, visual=visual, image_slots=slots)
+    return model.logits(hidden)
+
+
+@partial(jax.jit, static_argnums=0)
+def step(
+    graphdef: nnx.GraphDef,
+    params: Params,
+    tokens: jax.Array,
+    positions: jax.Array,
+    visual: Visual,
+    slots: jax.Array,
+    cache: KVCache,
+) -> tuple[jax.Array, KVCache]:
+    model: Qwen3VL = nnx.merge(graphdef, params)
+    hidden, cache = model(tokens, positions, visual=visual, image_slots=slots, cache=cache)
+    return model.logits(hidden), cache
+
+
+@partial(jax.jit, static_argnums=0)
+def text_hidden(
+    graphdef: nnx.GraphDef, params: Params, tokens: jax.Array, positions: jax.Array, mask: jax.Array
+) -> jax.Array:
+    return nnx.merge(graphdef, params)(tokens, positions, mask=mask)[0]
+
+
+def empty_cache(slots: int) -> KVCache:
+    keys = jnp.zeros((3, ROWS, 2, slots, 16))
+    return KVCache(keys, keys, jnp.zeros(ROWS, jnp.int32))
+
+
+def compare(got: np.ndarray, batch: Batch) -> None:
     """Padding is free to differ."""
-    for row, wanted, length in zip(np.asarray(got), batch.logits, batch.lengths, strict=True):
+    for row, wanted, length in zip(got, batch.logits, batch.lengths, strict=False):
         np.testing.assert_allclose(row[:length], wanted[:length], atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("checkpoint", ["tied", "untied"])
-@pytest.mark.parametrize("name", BATCHES)
+@pytest.mark.parametrize(
+    ("checkpoint", "name"), [("tied", name) for name in BATCHES] + [("untied", "text"), ("untied", "padded")]
+)
 def test_logits_equal_transformers(checkpoint: str, name: str) -> None:
     b, p = batch(checkpoint, name), policy(checkpoint)
-    model: Qwen3VL = nnx.merge(p.graphdef, p.params)
-    visual = encode(model, b.pictures)
-    image_slots = jnp.asarray(slots(b.image)) if b.pictures else None
-    hidden, _ = model(jnp.asarray(b.tokens), jnp.asarray(b.positions), visual=visual, image_slots=image_slots)
-    compare(model.logits(hidden), b)
+    got = logits_of(p.graphdef, p.params, b.tokens, b.positions, encode(p, b.pictures), slots(b.image))
+    compare(np.asarray(got), b)
 
 
 @pytest.mark.parametrize("name", BATCHES)
@@ -107,65 +167,58 @@ def test_a_picture_that_does_not_divide_is_named() -> None:
         patchify(jnp.zeros((1, 20, 24, 3), jnp.uint8), 4, 2)
 
 
-@pytest.mark.parametrize("name", ["two_sizes", "padded"])
-@pytest.mark.parametrize("chunk", [1, 3])
-def test_cache_equals_full_forward(name: str, chunk: int) -> None:
-    """Token after token, pictures included: every row at its own place, the deepstack with its tokens."""
-    b, p = batch("tied", name), policy("tied")
-    model: Qwen3VL = nnx.merge(p.graphdef, p.params)
-    visual, image_slots = encode(model, b.pictures), slots(b.image)
-    steps = b.tokens.shape[1] // chunk * chunk
-    first = slice(0, chunk)
-    hidden, cache = model(
-        jnp.asarray(b.tokens[:, first]),
-        jnp.asarray(b.positions[:, :, first]),
-        visual=visual,
-        image_slots=jnp.asarray(image_slots[:, first]),
-    )
-    step = jax.jit(lambda t, q, s, c: model(t, q, visual=visual, image_slots=s, cache=c))
-    cache, parts = cache.grow(steps - chunk), [hidden]
-    for at in range(chunk, steps, chunk):
+@pytest.mark.parametrize("chunk", [1, 5])
+def test_cache_equals_full_forward(chunk: int) -> None:
+    """Chunk after chunk, pictures cut anywhere: each row at its place, deepstack with its tokens."""
+    b, p = batch("tied", "padded"), policy("tied")
+    visual, image_slots, cache, parts = encode(p, b.pictures), slots(b.image), empty_cache(WIDTH), []
+    for at in range(0, WIDTH, chunk):
         now = slice(at, at + chunk)
-        hidden, cache = step(b.tokens[:, now], b.positions[:, :, now], image_slots[:, now], cache)
-        parts.append(hidden)
-    assert list(cache.lengths) == [steps] * len(b.tokens)
-    short = b._replace(lengths=np.minimum(b.lengths, steps))
-    compare(model.logits(jnp.concatenate(parts, 1)), short)
+        got, cache = step(
+            p.graphdef, p.params, b.tokens[:, now], b.positions[:, :, now], visual, image_slots[:, now], cache
+        )
+        parts.append(got)
+    assert list(cache.lengths) == [WIDTH] * ROWS
+    compare(np.concatenate(parts, 1), b)
 
 
 def test_an_overfull_cache_keeps_its_tokens() -> None:
     """XLA clamps slices: without care a write past the end lands on earlier tokens."""
     b, p = batch("tied", "text"), policy("tied")
-    model: Qwen3VL = nnx.merge(p.graphdef, p.params)
-    _, cache = model(jnp.asarray(b.tokens), jnp.asarray(b.positions))
-    _, after = model(jnp.asarray(b.tokens[:, :1]), jnp.asarray(b.positions[:, :, :1]), cache=cache)
-    np.testing.assert_array_equal(after.keys, cache.keys)
+    full = empty_cache(WIDTH).replace(lengths=jnp.full(ROWS, WIDTH))
+    _, after = step(
+        p.graphdef,
+        p.params,
+        b.tokens[:, :1],
+        b.positions[:, :, :1],
+        encode(p, []),
+        slots(b.image[:, :1]),
+        full,
+    )
+    np.testing.assert_array_equal(after.keys, full.keys)
 
 
 def test_a_mask_can_share_a_prompt() -> None:
     """Two answers behind one prompt in one row, under a block mask, equal two rows."""
     p = policy("tied")
-    model: Qwen3VL = nnx.merge(p.graphdef, p.params)
-    prompt, one, two = [5, 6, 7], [8, 9], [10, 11, 12]
-    row = np.array([prompt + one + two])
-    positions = np.array([0, 1, 2, 3, 4, 3, 4, 5])
-    group = np.array([0, 0, 0, 1, 1, 2, 2, 2])
-    sees = (group == 0) | (group == group[:, None])
-    mask = jnp.asarray(np.tril(sees)[None])
-    shared, _ = model(jnp.asarray(row), jnp.asarray(np.tile(positions, (3, 1, 1))), mask=mask)
-    for answer, at in ((one, 3), (two, 5)):
-        alone = np.array([prompt + answer])
-        line = jnp.asarray(np.tile(np.arange(alone.size), (3, 1, 1)))
-        hidden, _ = model(jnp.asarray(alone), line)
-        np.testing.assert_allclose(hidden[0, 3:], shared[0, at : at + len(answer)], atol=1e-5)
+    prompt, one, two = [5, 6, 7], [8, 9, 0], [10, 11, 12]
+    group = np.repeat([0, 1, 2], 3)
+    blocks = np.tril((group == 0) | (group == group[:, None]))
+    causal = np.tril(np.ones((9, 9), bool))
+    rows = np.array([prompt + one + two, [*prompt, *one, 0, 0, 0], [*prompt, *two, 0, 0, 0]])
+    positions = np.array([[0, 1, 2, 3, 4, 5, 3, 4, 5], [*range(9)], [*range(9)]])
+    mask = np.stack([blocks, causal, causal])
+    hidden = text_hidden(p.graphdef, p.params, rows, np.tile(positions, (3, 1, 1)), mask)
+    np.testing.assert_allclose(hidden[0, 3:6], hidden[1, 3:6], atol=1e-5)
+    np.testing.assert_allclose(hidden[0, 6:9], hidden[2, 3:6], atol=1e-5)
 
 
 def test_remat_changes_no_gradient() -> None:
-    b, p = batch("tied", "one"), policy("tied")
+    b, p = batch("tied", "text"), policy("tied")
 
-    def loss(params: dict, remat: bool) -> jax.Array:
+    def loss(params: Params, remat: bool) -> jax.Array:
         model: Qwen3VL = nnx.merge(p.graphdef, params)
-        hidden, _ = model(jnp.asarray(b.tokens), jnp.asarray(b.positions), remat=remat)
+        hidden, _ = model(jnp.asarray(b.tokens[:1, :9]), jnp.asarray(b.positions[:, :1, :9]), remat=remat)
         return jnp.mean(hidden**2)
 
     plain, again = (jax.jit(jax.grad(loss), static_argnums=1)(p.params, remat) for remat in (False, True))
