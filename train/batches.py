@@ -42,18 +42,18 @@ class Pack:
 
 
 class PackedBatch(NamedTuple):
-    """M packs of L tokens with up to A answer tokens each; rows beyond the packs given are empty."""
+    """M packs of L tokens with N answer tokens in all; what is beyond the packs given is empty."""
 
     tokens: np.ndarray  # int32[M, L]
     positions: np.ndarray  # int32[3, M, L]
     image_slots: np.ndarray  # int32[M, L]
     segment: np.ndarray  # int32[M, L]: 0 prompt, k the k-th answer, -1 padding
     pixels: np.ndarray  # uint8[M, H, W, 3]
-    source: np.ndarray  # int32[M, A]: the place whose hidden state predicts the target
-    target: np.ndarray  # int32[M, A]
-    logprobs: np.ndarray  # float32[M, A], when sampled
-    advantages: np.ndarray  # float32[M, A]
-    mask: np.ndarray  # bool[M, A], True at answer tokens
+    source: np.ndarray  # int32[N]: the place, of M * L, whose hidden state predicts the target
+    target: np.ndarray  # int32[N]
+    logprobs: np.ndarray  # float32[N], when sampled
+    advantages: np.ndarray  # float32[N]
+    mask: np.ndarray  # bool[N], True at answer tokens
 
 
 def bucket(length: int, buckets: Sequence[int]) -> int:
@@ -90,7 +90,7 @@ def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, lengt
 
 
 def packed_batch(
-    packs: Sequence[Pack], size: int, length: int, answer_length: int, picture: tuple[int, ...]
+    packs: Sequence[Pack], size: int, length: int, answer_tokens: int, picture: tuple[int, ...]
 ) -> PackedBatch:
     """Up to `size` packs as one batch; `picture` is the shape of a picture."""
     batch = PackedBatch(
@@ -99,46 +99,49 @@ def packed_batch(
         image_slots=np.full((size, length), -1, np.int32),
         segment=np.full((size, length), -1, np.int32),
         pixels=np.zeros((size, *picture), np.uint8),
-        source=np.zeros((size, answer_length), np.int32),
-        target=np.zeros((size, answer_length), np.int32),
-        logprobs=np.zeros((size, answer_length), np.float32),
-        advantages=np.zeros((size, answer_length), np.float32),
-        mask=np.zeros((size, answer_length), bool),
+        source=np.zeros(answer_tokens, np.int32),
+        target=np.zeros(answer_tokens, np.int32),
+        logprobs=np.zeros(answer_tokens, np.float32),
+        advantages=np.zeros(answer_tokens, np.float32),
+        mask=np.zeros(answer_tokens, bool),
     )
+    done = 0
     for i, pack in enumerate(packs):
-        _place(batch, i, pack)
+        done = _place(batch, i, pack, done)
     return batch
 
 
-def split_answers(pack: Pack, answer_length: int) -> list[Pack]:
-    """The pack as packs of at most `answer_length` answer tokens."""
+def split_answers(pack: Pack, longest: int) -> list[Pack]:
+    """The pack as packs of at most `longest` tokens; each repeats the prompt."""
     parts: list[list[Answer]] = [[]]
-    room = answer_length
+    room = longest - len(pack.prompt)
     for answer in pack.answers:
-        if len(answer.tokens) > room:
+        if parts[-1] and len(answer.tokens) > room:
             parts.append([])
-            room = answer_length
+            room = longest - len(pack.prompt)
         parts[-1].append(answer)
         room -= len(answer.tokens)
-    return [Pack(pack.prompt, pack.pixels, part) for part in parts if part]
+    return [Pack(pack.prompt, pack.pixels, part) for part in parts]
 
 
-def _place(batch: PackedBatch, i: int, pack: Pack) -> None:
+def _place(batch: PackedBatch, i: int, pack: Pack, done: int) -> int:
+    """Writes a pack into row i, its answers after the `done` answer tokens there are; the new number."""
     prompt, n = pack.prompt, len(pack.prompt)
     batch.tokens[i, :n], batch.positions[:, i, :n] = prompt.tokens, prompt.positions
     batch.image_slots[i, :n] = _batch_slots(prompt, i)
     batch.segment[i, :n] = 0
     batch.pixels[i] = pack.pixels
-    at, done = n, 0
+    at, row = n, i * batch.tokens.shape[1]
     for k, answer in enumerate(pack.answers, start=1):
         m = len(answer.tokens)
         here, out = slice(at, at + m), slice(done, done + m)
         batch.tokens[i, here], batch.segment[i, here] = answer.tokens, k
         batch.positions[:, i, here] = prompt.next_position + np.arange(m)
-        batch.source[i, out] = np.concatenate([[n - 1], np.arange(at, at + m - 1)])
-        batch.target[i, out], batch.logprobs[i, out] = answer.tokens, answer.logprobs
-        batch.advantages[i, out], batch.mask[i, out] = answer.advantage, True
+        batch.source[out] = row + np.concatenate([[n - 1], np.arange(at, at + m - 1)])
+        batch.target[out], batch.logprobs[out] = answer.tokens, answer.logprobs
+        batch.advantages[out], batch.mask[out] = answer.advantage, True
         at, done = at + m, done + m
+    return done
 
 
 def _batch_slots(row: PromptRow, i: int) -> np.ndarray:

@@ -41,8 +41,8 @@ class LearnerConfig:
     """Weight of the k3 estimate of the divergence from the starting policy; 0 computes none."""
     micro_tokens: int = 4096
     """Tokens of one micro-batch, padding included."""
-    answer_tokens: int = 96
-    """Answer tokens of one pack at most; packs with more are split."""
+    answer_tokens: int = 1024
+    """Answer tokens of one micro-batch at most."""
 
 
 class LearnerState(NamedTuple):
@@ -104,18 +104,26 @@ class Learner:
         return after, {"loss": loss, "grad_norm": float(norm), "skipped": float(skipped), **means}
 
     def micro_batches(self, packs: Sequence[Pack]) -> list[PackedBatch]:
-        """Packs sorted into buckets of equal length, as many in a batch as micro_tokens allow."""
+        """Packs sorted into buckets of equal length, as many in a batch as fit."""
         by_length: dict[int, list[Pack]] = defaultdict(list)
         for pack in packs:
-            for part in split_answers(pack, self.config.answer_tokens):
+            for part in split_answers(pack, self.lengths[-1]):
                 by_length[bucket(part.length, self.lengths)].append(part)
         batches = []
         for length, group in sorted(by_length.items()):
-            size = self.batch_size(length)
-            for at in range(0, len(group), size):
-                part, picture = group[at : at + size], group[at].pixels.shape
-                batches.append(packed_batch(part, size, length, self.config.answer_tokens, picture))
+            size, chosen, answers = self.batch_size(length), [], 0
+            for pack in group:
+                if len(chosen) == size or answers + pack.answer_length > self.config.answer_tokens:
+                    batches.append(self._batch(chosen, length))
+                    chosen, answers = [], 0
+                chosen.append(pack)
+                answers += pack.answer_length
+            batches.append(self._batch(chosen, length))
         return batches
+
+    def _batch(self, packs: list[Pack], length: int) -> PackedBatch:
+        answers, picture = self.config.answer_tokens, packs[0].pixels.shape
+        return packed_batch(packs, self.batch_size(length), length, answers, picture)
 
     def batch_size(self, length: int) -> int:
         return max(1, self.config.micro_tokens // length)
@@ -135,7 +143,7 @@ def empty_batch(size: int, length: int, answer_length: int, canvas: int) -> Pack
 
 
 def answer_hidden(model: Qwen3VL, batch: PackedBatch) -> jax.Array:
-    """Hidden states float32[M, A, D] from which each answer token is predicted."""
+    """Hidden states float32[N, D] from which each answer token is predicted."""
     segment = batch.segment
     same = (segment[:, None, :] == segment[:, :, None]) | (segment[:, None, :] == 0)
     length = segment.shape[1]
@@ -144,7 +152,7 @@ def answer_hidden(model: Qwen3VL, batch: PackedBatch) -> jax.Array:
     hidden, _ = model(
         batch.tokens, batch.positions, visual=visual, image_slots=batch.image_slots, mask=same & causal
     )
-    return jnp.take_along_axis(hidden, batch.source[..., None], axis=1)
+    return hidden.reshape(-1, hidden.shape[-1])[batch.source]
 
 
 _SUMS = ("loss", "tokens", "clipped_low", "clipped_high", "old_kl", "log_ratio", "ref_kl", "entropy", "logprob")

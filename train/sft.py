@@ -62,10 +62,10 @@ def main(config: SFTConfig) -> None:
     )
     learner = Learner(
         policy,
-        LearnerConfig(micro_tokens=config.micro_tokens, answer_tokens=48),
+        LearnerConfig(micro_tokens=config.micro_tokens, answer_tokens=config.micro_tokens // 8),
         chat.allowed,
         temperature=1.0,
-        lengths=(96, 128, 160, 192, 288, 384),
+        lengths=(80, 104, 128, 160, 192, 288),
         schedule=schedule,
     )
     key = jax.random.key(config.seed)
