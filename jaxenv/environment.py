@@ -74,6 +74,10 @@ class Environment(abc.ABC):
     task: ClassVar[str]  # one line, always shown; says how to answer
     rules: ClassVar[str]
     max_turns: ClassVar[tuple[int, ...]]  # by scale; (1, 1, ...) for single-turn environments
+    # Fields of the state that give the solution away: only the hint and the expert may look at them.
+    hidden: ClassVar[tuple[str, ...]] = ()
+    # By scale, the least share of episodes the expert must win where chance has a say; (): all of them.
+    expert_success: ClassVar[tuple[float, ...]] = ()
 
     observe: tuple[str, ...] = ("symbolic",)
     canvas: int = 96

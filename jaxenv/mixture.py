@@ -37,11 +37,13 @@ class Outcome:
 
 
 class Mixture:
-    """`slots` episodes of each of `envs`; slot i of environment e is row e * slots + i of every batch."""
+    """`slots` episodes of each of `envs`; slot i of environment e is row e * slots + i of every batch.
+    Replies are at most `reply_capacity` bytes."""
 
-    def __init__(self, envs: Sequence[Environment], slots: int) -> None:
+    def __init__(self, envs: Sequence[Environment], slots: int, reply_capacity: int = 256) -> None:
         self.envs = tuple(envs)
         self.slots = slots
+        self.reply_capacity = reply_capacity
         self._reset = [jax.jit(_resetter(env)) for env in self.envs]
         self._step = [jax.jit(_stepper(env)) for env in self.envs]
 
@@ -54,9 +56,11 @@ class Mixture:
         own = [max(env.max_turns) for env in self.envs]
         return max(int(limit) or most for limit, most in zip(max_turns, own, strict=True))
 
-    def compile(self, keys: jax.Array, level: Level, max_turns: jax.Array, reply_capacity: int) -> None:
+    def compile(self, keys: jax.Array, level: Level, max_turns: jax.Array) -> None:
         """Compiles every type in parallel threads; arguments as in `reset` and `step`."""
-        reply = Text(jnp.zeros((self.slots, reply_capacity), jnp.uint8), jnp.zeros(self.slots, jnp.int32))
+        reply = Text(
+            jnp.zeros((self.slots, self.reply_capacity), jnp.uint8), jnp.zeros(self.slots, jnp.int32)
+        )
 
         def compile_one(e: int) -> None:
             at = jax.tree.map(lambda leaf: leaf[e], level)

@@ -30,7 +30,12 @@ class Demonstrator:
     random actions, so that states off the path are shown too; the reply is always the expert's."""
 
     def __init__(
-        self, envs: Sequence[Environment], rows: int, scale_weights: Sequence[float], noise: float, key: jax.Array
+        self,
+        envs: Sequence[Environment],
+        rows: int,
+        scale_weights: Sequence[float],
+        noise: float,
+        key: jax.Array,
     ) -> None:
         self.envs = envs
         self._advance, self._states = [], []

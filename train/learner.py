@@ -16,6 +16,7 @@ import optax
 from flax import nnx
 
 from train.batches import Pack, PackedBatch, bucket, packed_batch, split_answers
+from train.compilation import in_threads
 from train.losses import grpo_loss, token_entropies, token_log_probs
 from train.policy.model import Qwen3VL
 from train.policy.weights import Params, Policy
@@ -25,10 +26,6 @@ from train.policy.weights import Params, Policy
 class LearnerConfig:
     """How packs become one update."""
 
-    learning_rate: float = 3e-4
-    """Step size of Adam after the warm-up."""
-    warmup_steps: int = 5
-    """Steps over which the step size rises from 0."""
     adam_b2: float = 0.99
     """Decay of Adam's second moment."""
     max_grad_norm: float = 1.0
@@ -62,15 +59,14 @@ class Learner:
         allowed: np.ndarray,
         temperature: float,
         lengths: Sequence[int],
-        schedule: optax.Schedule | None = None,
+        schedule: optax.Schedule,
     ) -> None:
         self.config = config
         self.lengths = tuple(lengths)
-        warm = optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps)
         self.optimiser = optax.chain(
             optax.clip_by_global_norm(config.max_grad_norm),
             optax.scale_by_adam(b1=0.9, b2=config.adam_b2),
-            optax.scale_by_learning_rate(schedule or warm),
+            optax.scale_by_learning_rate(schedule),
         )
         self._reference = policy.params if config.kl_coefficient else None
         self._accumulate = jax.jit(
@@ -95,7 +91,9 @@ class Learner:
             return state, {"skipped": 0.0, "grad_norm": 0.0}
         total = (jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS})
         for batch in self.micro_batches(packs):
-            total = self._accumulate(state.params, total, batch, jnp.float32(tokens), imitate, self._reference)
+            total = self._accumulate(
+                state.params, total, batch, jnp.float32(tokens), imitate, self._reference
+            )
         after, norm, skipped = self._apply(state, total[0], total[1]["loss"])
         sums = {name: float(value) for name, value in total[1].items()}
         count = max(sums.pop("tokens"), 1.0)
@@ -128,18 +126,19 @@ class Learner:
     def batch_size(self, length: int) -> int:
         return max(1, self.config.micro_tokens // length)
 
-    def compile(self, state: LearnerState, canvas: int, lengths: Sequence[int], imitate: bool) -> None:
-        """Compiles the update for packs of these lengths, on empty batches."""
-        zeros = (jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS})
-        for length in lengths:
-            batch = empty_batch(self.batch_size(length), length, self.config.answer_tokens, canvas)
-            zeros = self._accumulate(state.params, zeros, batch, jnp.float32(1), imitate, self._reference)
-        jax.block_until_ready(self._apply(state, zeros[0], zeros[1]["loss"]))
+    def compile(self, state: LearnerState, canvas: int) -> None:
+        """Compiles the update for packs of every length, side by side, on empty batches."""
+        picture, answers = (canvas, canvas, 3), self.config.answer_tokens
 
+        def zeros() -> tuple[Params, dict[str, jax.Array]]:
+            return jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS}
 
-def empty_batch(size: int, length: int, answer_length: int, canvas: int) -> PackedBatch:
-    """A batch with no pack in it."""
-    return packed_batch([], size, length, answer_length, (canvas, canvas, 3))
+        def compile_one(length: int) -> None:
+            batch = packed_batch([], self.batch_size(length), length, answers, picture)
+            self._accumulate(state.params, zeros(), batch, jnp.float32(1), False, self._reference)
+
+        in_threads(partial(compile_one, length) for length in self.lengths)
+        jax.block_until_ready(self._apply(state, zeros()[0], jnp.float32(0)))
 
 
 def answer_hidden(model: Qwen3VL, batch: PackedBatch) -> jax.Array:
@@ -155,7 +154,17 @@ def answer_hidden(model: Qwen3VL, batch: PackedBatch) -> jax.Array:
     return hidden.reshape(-1, hidden.shape[-1])[batch.source]
 
 
-_SUMS = ("loss", "tokens", "clipped_low", "clipped_high", "old_kl", "log_ratio", "ref_kl", "entropy", "logprob")
+_SUMS = (
+    "loss",
+    "tokens",
+    "clipped_low",
+    "clipped_high",
+    "old_kl",
+    "log_ratio",
+    "ref_kl",
+    "entropy",
+    "logprob",
+)
 
 
 def _accumulate(

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from train.rollout import Rollout
+
 WIDTH = 360  # pixels a frame is at least scaled up to
 PAPER, INK = (250, 250, 248), (32, 32, 36)
 FONT_SIZE = 15
@@ -41,6 +43,22 @@ def animate(frames: np.ndarray, captions: Sequence[str], path: str | Path) -> Pa
         loop=0,
     )
     return Path(path)
+
+
+def write_replays(names: Sequence[str], rollout: Rollout, folder: Path) -> None:
+    """One episode of each environment with several turns: its longest successful one, else its longest."""
+    folder.mkdir(parents=True, exist_ok=True)
+    slots = len(rollout.lengths) // len(names)
+    for e, name in enumerate(names):
+        rows = np.arange(e * slots, (e + 1) * slots)
+        rank = rollout.lengths[rows] + 1000 * rollout.success[rows]
+        row = int(rows[rank.argmax()])
+        turns = [turn for turn in rollout.turns if turn.row == row]
+        if rollout.lengths[rows].max() > 1:
+            ending = "solved" if rollout.success[row] else "not solved"
+            captions = [f"{name}, turn {t + 1}: {turn.reply}" for t, turn in enumerate(turns)]
+            frames = [turn.pixels for turn in turns] + [rollout.last_pixels[row]]
+            animate(np.stack(frames), [*captions, f"{name}: {ending}"], folder / f"{name}.gif")
 
 
 def _wrap(caption: str, font: ImageFont.ImageFont | ImageFont.FreeTypeFont, width: int) -> list[str]:

@@ -209,6 +209,18 @@ def results_table(
     console.print(note, highlight=False, markup=False)
 
 
+def scores_table(names: Sequence[str], scores: Sequence[Scores], console: Console | None = None) -> None:
+    """Print the success rates of one policy, in percent with 95 % intervals, their mean last."""
+    table = Table("environment", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for head in COLUMNS.values():
+        table.add_column(head, justify="right", no_wrap=True)
+    estimates = [[getattr(score, column).estimate for column in COLUMNS] for score in scores]
+    means = [mean_estimate(list(column)) for column in zip(*estimates, strict=True)]
+    for name, line in zip([*names, MEAN], [*estimates, means], strict=True):
+        table.add_row(name, *map(_percent, line), end_section=name == names[-1])
+    (console or Console()).print(table)
+
+
 def _estimates(rows: Sequence[ResultRow]) -> list[tuple[str, str, list[Estimate]]]:
     """(environment, before or after, one estimate a column), the mean over environments last."""
     result, means = [], []

@@ -51,7 +51,8 @@ class Turn:
 
 class Rollout(NamedTuple):
     """B episodes: returns float32[B], success bool[B], number of turns int32[B], verdicts int32[4] (counts
-    of jaxenv.answers' verdicts over all turns), and the turns in order."""
+    of jaxenv.answers' verdicts over all turns), replies cut by the length limit, the turns in order, and the
+    pictures after the last turns uint8[B, H, W, 3]."""
 
     returns: np.ndarray
     success: np.ndarray
@@ -59,6 +60,7 @@ class Rollout(NamedTuple):
     verdicts: np.ndarray
     cut: int
     turns: list[Turn]
+    last_pixels: np.ndarray
 
 
 class Actor:
@@ -70,7 +72,6 @@ class Actor:
         self.mixture = mixture
         self.config = config
         self.allowed, self.stop = jnp.asarray(chat.allowed), jnp.asarray(chat.stop)
-        self.reply_capacity = 4 * config.max_new_tokens
 
     def play(
         self,
@@ -107,7 +108,7 @@ class Actor:
             for turn in played:
                 replies[turn.row] = turn.reply
             view, episodes, outcome = mixture.step(
-                step_keys, episodes, text.encode_batch(replies, self.reply_capacity), max_turns
+                step_keys, episodes, text.encode_batch(replies, mixture.reply_capacity), max_turns
             )
             outcome = jax.device_get(outcome)
             lengths[active] += 1
@@ -117,7 +118,7 @@ class Actor:
             active = active[~outcome.done[active]]
             if not len(active):
                 break
-        return Rollout(returns, success, lengths, verdicts, cut, turns)
+        return Rollout(returns, success, lengths, verdicts, cut, turns, np.asarray(view.pixels))
 
     def compile(self, params: Params, copies: Sequence[int]) -> None:
         """Compiles generation for every prompt bucket and number of copies."""
@@ -166,8 +167,15 @@ class Actor:
             for j, row in enumerate(rows):
                 i, n = chunk[j // copies], lengths[j]
                 turns.append(
-                    Turn(int(row), prompts[i], texts[i], pixels[asked[i]], tokens[j, :n], logprobs[j, :n],
-                         replies[j])  # fmt: skip
+                    Turn(
+                        int(row),
+                        prompts[i],
+                        texts[i],
+                        pixels[asked[i]],
+                        tokens[j, :n],
+                        logprobs[j, :n],
+                        replies[j],
+                    )  # fmt: skip
                 )
         return turns
 

@@ -105,7 +105,9 @@ def train_tokenizer(lines: Iterable[str]) -> PreTrainedTokenizerFast:
         tokenizer_object=tokenizer,
         eos_token="<|im_end|>",
         pad_token="<|endoftext|>",
-        additional_special_tokens=[token for token in SPECIAL if token not in ("<|im_end|>", "<|endoftext|>")],
+        additional_special_tokens=[
+            token for token in SPECIAL if token not in ("<|im_end|>", "<|endoftext|>")
+        ],
         clean_up_tokenization_spaces=False,
     )
     fast.chat_template = TEMPLATE

@@ -52,6 +52,7 @@ class Futoshiki(TileEnvironment):
     task = "Solve the futoshiki of n by n cells with digits 1 to n. Answer all rows in <answer></answer>."
     rules = "Each row and column has every digit once. A sign points at the smaller of two neighbours."
     max_turns: ClassVar[tuple[int, ...]] = (1, 1, 1)
+    hidden = ("solution",)
     tileset = tuple(
         (f"given clue:{digit}" if digit else "paper") + right + below
         for below in BELOW_TILES

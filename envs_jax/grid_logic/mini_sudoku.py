@@ -65,6 +65,7 @@ class MiniSudoku(TileEnvironment):
     task = "Solve the sudoku with digits 1 to 4. Answer the whole grid, 4 lines in <answer></answer>."
     rules = "Each row, column and box of 2 by 2 has every digit once."
     max_turns: ClassVar[tuple[int, ...]] = (1, 1, 1)
+    hidden = ("solution",)
     tileset = tuple(
         f"paper edge:{edge}" if digit == 0 else f"given glyph:{digit} edge:{edge}"
         for down in EDGES

@@ -3,6 +3,7 @@
 Rules of gymnasium's FrozenLake (there `is_slippery` with `success_rate`), with start and goal anywhere.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -48,6 +49,7 @@ class FrozenLake(TileEnvironment):
     task = "Walk to the gift and stay out of the holes. Answer <answer>up</answer>, down, left or right."
     rules = "A move goes one cell. A hole ends the game. The edge stops you. On a large lake you may slip."
     max_turns: ClassVar[tuple[int, ...]] = (12, 24, 64)
+    expert_success = (1.0, 1.0, 0.5)
     tileset = ("ice", "ice hole", "ice gift", "ice agent", "ice hole agent", "ice gift agent")
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Lake:
@@ -59,16 +61,14 @@ class FrozenLake(TileEnvironment):
         holes = grids.pick_mask(noise[2], cells & ~safe, jnp.int32(HOLE_SHARE * side * side))
         return Lake(holes, agent, goal, side, jnp.asarray(SLIP)[scale])
 
-    def transition(
-        self, key: jax.Array, state: Lake, action: jax.Array
-    ) -> tuple[Lake, jax.Array, jax.Array]:
+    def transition(self, key: jax.Array, state: Lake, action: jax.Array) -> tuple[Lake, jax.Array, jax.Array]:
         slips, which = jax.random.uniform(key, (2,))
         pushed = jnp.asarray(SIDEWAYS)[action, (which < 0.5).astype(jnp.int32)]
         move = jnp.where(slips < state.slip, pushed, action)
         agent = jnp.clip(state.agent + jnp.asarray(grids.STEPS)[move], 0, state.side - 1)
         arrived = (agent == state.goal).all()
         fallen = state.holes[agent[0], agent[1]]
-        return state.replace(agent=agent), arrived.astype(jnp.float32), arrived | fallen
+        return replace(state, agent=agent), arrived.astype(jnp.float32), arrived | fallen
 
     def symbolic(self, state: Lake) -> jax.Array:
         goal = grids.mask_at(SIDE, state.goal)

@@ -49,6 +49,7 @@ class SlidingTile(TileEnvironment):
     task = "Slide the tiles into order, the gap last. Answer <answer>up</answer>, down, left or right."
     rules = "The tile next to the gap slides into it. The word is the way the tile moves."
     max_turns: ClassVar[tuple[int, ...]] = MAX_TURNS
+    hidden = ("way", "depth")
     tileset = ("slot", *(f"wood:{number}" for number in range(1, SIDE * SIDE)))
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Tiles:

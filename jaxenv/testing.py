@@ -1,0 +1,517 @@
+"""The contract that every environment passes, callable on a user's own:
+
+    from jaxenv.testing import check_environment
+
+    check_environment(MyEnvironment())
+
+A check is one function of a `Subject`; it raises AssertionError, saying what is wrong. Compiling is what
+costs, so all checks share one program for each function, over one batch that holds every level.
+"""
+
+import dataclasses
+import functools
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxenv import answers, text
+from jaxenv.environment import OBSERVATIONS, Environment, Episode, Level, Params
+from jaxenv.harness import NUM_HARNESS_LEVELS, Texts
+from jaxenv.text import Text
+
+ROWS = 64  # instances a scale
+STATE_BYTES = 256  # of one state; pools and replays keep many
+COMPILE_SECONDS = 30.0  # for reset, step and expert together
+CANVAS, OTHER_CANVAS = 96, 64
+RANDOM_TURNS = 8
+REPLIES = 1000  # random replies, at least
+SECTIONS = ("Board:\n", "State: ", "Hint: ", "Rules: ")  # taken away in this order
+DTYPES = tuple(map(np.dtype, ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "float32")))
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """One turn of every row, as NumPy. `seen` has a fingerprint int64[N] of each observation after it."""
+
+    before: Episode
+    after: Episode
+    seen: dict[str, np.ndarray]
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    info: dict[str, np.ndarray]
+
+
+class Subject:
+    """An environment under test. Row r of every batch has the scale r // ROWS and the harness r % 5."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = dataclasses.replace(env, observe=OBSERVATIONS, canvas=CANVAS)
+        self.rows = ROWS * env.num_scales
+        row = jnp.arange(self.rows, dtype=jnp.int32)
+        self.params = Params(Level(row % NUM_HARNESS_LEVELS, row // ROWS), jnp.zeros_like(row))
+        self.reply_capacity = max(env.grammar.capacity + 32, 64)
+        self.seconds: dict[str, float] = {}
+        self._compile()
+
+    def keys(self, seed: int) -> jax.Array:
+        return jax.random.split(jax.random.key(seed), self.rows)
+
+    @functools.cached_property
+    def start(self) -> tuple[dict[str, Any], Episode]:
+        """The batch that all checks begin with."""
+        return self.reset(self.keys(0), self.params)
+
+    @functools.cached_property
+    def expert_play(self) -> list[Turn]:
+        """The expert's replies in words, until every row is done."""
+        episode, turns = self.start[1], []
+        for t in range(max(self.env.max_turns)):
+            reply = self.expert(self.keys(100 + t), episode.state)[3]
+            result = self.step_text(self.keys(500 + t), episode, reply, self.params)
+            turns.append(_turn(episode, result))
+            episode = result[1]
+            if turns[-1].after.done.all():
+                break
+        return turns
+
+    @functools.cached_property
+    def random_play(self) -> list[Turn]:
+        """Random actions for a few turns, then the clock is put forward to the last two turns, then one
+        turn too many."""
+        episode, turns = self.start[1], []
+        limit = jnp.asarray(self.env.max_turns, jnp.int32)[self.params.level.scale]
+        for t in range(RANDOM_TURNS + 3):
+            if t == RANDOM_TURNS:
+                late = jnp.maximum(episode.turn, limit - 2)
+                episode = dataclasses.replace(episode, turn=jnp.where(episode.done, episode.turn, late))
+            action = self.sample(self.keys(1000 + t))[0]
+            result = self.step(self.keys(1100 + t), episode, action, self.params)
+            turns.append(_turn(episode, result))
+            episode = result[1]
+        return turns
+
+    def _compile(self) -> None:
+        """Compiles each function once for the batch, in parallel threads."""
+        env, keys = self.env, self.keys(0)
+        _, episode = jax.eval_shape(jax.vmap(env.reset), keys, self.params)
+        action = jax.eval_shape(jax.vmap(env.grammar.sample), keys)
+        reply = jax.eval_shape(lambda: text.encode_batch([""] * self.rows, self.reply_capacity))
+        programs: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+            "reset": (env.reset, (keys, self.params)),
+            "step": (env.step, (keys, episode, action, self.params)),
+            "step_text": (env.step_text, (keys, episode, reply, self.params)),
+            "expert": (lambda key, state: self._spoken(env.expert(key, state)), (keys, episode.state)),
+            "sample": (lambda key: self._spoken(env.grammar.sample(key)), (keys,)),
+            "look": (self._looks, (episode.state,)),
+        }
+
+        def compile_one(name: str) -> Any:
+            function, args = programs[name]
+            began = time.perf_counter()
+            compiled = jax.jit(jax.vmap(function)).lower(*args).compile()
+            self.seconds[name] = time.perf_counter() - began
+            return compiled
+
+        with ThreadPoolExecutor() as threads:
+            done = threads.map(compile_one, programs)
+        self.reset, self.step, self.step_text, self.expert, self.sample, self.look = done
+
+    def _spoken(self, action: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, Text]:
+        """An action, what it parses back to, whether that is valid, and the whole reply."""
+        grammar = self.env.grammar
+        answer = grammar.format(action)
+        back, valid = grammar.parse(answer)
+        return action, back, valid, text.resize(answers.wrap(answer), self.reply_capacity)
+
+    def _looks(self, state: Any) -> tuple[dict[str, jax.Array], Texts, Text]:
+        """All that can be seen of a state: arrays, texts, and the prompt of each harness level [5]."""
+        arrays = {
+            "symbolic": self.env.symbolic(state),
+            "pixels": self.env.draw(state, CANVAS),
+            "other_pixels": self.env.draw(state, OTHER_CANVAS),
+        }
+
+        def prompt(harness: jax.Array) -> Text:
+            level = Level(harness, jnp.int32(0))
+            return self.env.prompt(Episode(state, level, jnp.int32(0), jnp.bool_(False)))
+
+        levels = jnp.arange(NUM_HARNESS_LEVELS, dtype=jnp.int32)
+        return arrays, self.env.describe(state), jax.vmap(prompt)(levels)
+
+
+# --- what an environment says of itself, and its arrays ------------------------------------------------
+
+
+def check_facts(subject: Subject) -> None:
+    """The class variables are filled in and fit each other."""
+    env = subject.env
+    for name in ("id", "family", "task", "rules"):
+        value = getattr(env, name)
+        assert isinstance(value, str) and value.strip(), f"{name}: a non-empty string is needed, not {value!r}"
+    assert "\n" not in env.task, f"task: it must be one line: {env.task!r}"
+    assert env.abilities, "abilities: name at least one"
+    assert env.max_turns and min(env.max_turns) >= 1, f"max_turns: {env.max_turns} must be positive"
+    known = {field.name for field in dataclasses.fields(subject.start[1].state)} if env.hidden else set()
+    assert set(env.hidden) <= known, f"hidden: {env.hidden} are not all fields of the state {sorted(known)}"
+    rates = len(env.expert_success)
+    assert rates in (0, env.num_scales), f"expert_success: {rates} rates for {env.num_scales} scales"
+
+
+def check_avals(subject: Subject) -> None:
+    """reset and step give the same shapes, dtypes and weak types, none of them weak or 64 bits wide."""
+    env, key = subject.env, jax.random.key(0)
+    params = _row(subject.params, 0)
+    begun = jax.eval_shape(env.reset, key, params)
+    action = jax.eval_shape(env.grammar.sample, key)
+    stepped = jax.eval_shape(env.step, key, begun[1], action, params)
+    spoken = jax.eval_shape(env.step_text, key, begun[1], text.encode("", 32), params)
+    for name, result in (("step", stepped), ("step_text", spoken)):
+        for (path, first), (_, after) in zip(_leaves(begun), _leaves(result[:2]), strict=True):
+            same = (first.shape, first.dtype, first.weak_type) == (after.shape, after.dtype, after.weak_type)
+            assert same, f"reset gives {first} for {path}, but {name} gives {after}: each call would compile"
+    for path, leaf in _leaves((begun, stepped, action)):
+        assert not leaf.weak_type, f"{path} is weakly typed; give it a dtype"
+        assert leaf.dtype in DTYPES, f"{path} is {leaf.dtype}; states and results are at most 32 bits wide"
+
+
+def check_state_bytes(subject: Subject) -> None:
+    """A state is small."""
+    size = sum(leaf.nbytes for leaf in jax.tree.leaves(subject.start[1].state)) // subject.rows
+    assert size <= STATE_BYTES, f"a state has {size} bytes; at most {STATE_BYTES} are allowed"
+
+
+def check_compile_seconds(subject: Subject) -> None:
+    """reset, step and expert compile in reasonable time."""
+    seconds = sum(subject.seconds[name] for name in ("reset", "step", "expert"))
+    assert seconds <= COMPILE_SECONDS, f"compiling took {seconds:.0f} s, over {COMPILE_SECONDS:.0f} s"
+
+
+def check_pictures(subject: Subject) -> None:
+    """Pictures are uint8[canvas, canvas, 3] for any canvas, and not blank; `symbolic` is uint8."""
+    arrays = subject.look(subject.start[1].state)[0]
+    for name, canvas in (("pixels", CANVAS), ("other_pixels", OTHER_CANVAS)):
+        image, shape = np.asarray(arrays[name]), (canvas, canvas, 3)
+        assert image.dtype == np.uint8, f"draw gives {image.dtype}, not uint8"
+        assert image.shape[1:] == shape, f"draw gives {image.shape[1:]} for a canvas of {canvas}, not {shape}"
+        assert (image != image[:, :1, :1]).any((1, 2, 3)).all(), "a picture is blank"
+    assert arrays["symbolic"].dtype == np.uint8, f"symbolic is {arrays['symbolic'].dtype}, not uint8"
+
+
+# --- JAX: the same result however it is called ----------------------------------------------------------
+
+
+def check_determinism(subject: Subject) -> None:
+    """Equal keys give equal results; other keys give other instances at every scale."""
+    obs, episode = jax.device_get(subject.start)
+    again = subject.reset(subject.keys(0), subject.params)
+    assert _equal_rows((obs, episode), again).all(), "the same key gave two different instances"
+    for scale, rows in _scales(subject):
+        distinct = len(np.unique(_fingerprint(jax.tree.map(lambda leaf, rows=rows: leaf[rows], episode.state))))
+        assert distinct > 1, f"scale {scale}: {ROWS} keys gave one and the same instance"
+    action = subject.sample(subject.keys(1))[0]
+    first, second = (subject.step(subject.keys(2), episode, action, subject.params) for _ in range(2))
+    assert _equal_rows(first, second).all(), "the same step with the same key gave two different results"
+
+
+def check_single(subject: Subject) -> None:
+    """One instance alone, jitted, gives what its row of the batch gives, by one program for all levels."""
+    reset, step = jax.jit(subject.env.reset), jax.jit(subject.env.step)
+    actions, results = _one_step(subject)
+    for row in _one_row_a_level(subject):
+        params = _row(subject.params, row)
+        begun = reset(subject.keys(0)[row], params)
+        _assert_close(begun, _row(subject.start, row), f"reset, row {row}: vmap differs from a loop")
+        stepped = step(subject.keys(3)[row], begun[1], actions[row], params)
+        _assert_close(stepped, _row(results, row), f"step, row {row}: vmap differs from a loop")
+        step(subject.keys(4)[row], stepped[1], actions[row], params)
+    for name, function in (("reset", reset), ("step", step)):
+        programs = function._cache_size()
+        assert programs == 1, f"{name} compiled {programs} programs for one environment; levels must be data"
+
+
+def check_eager(subject: Subject) -> None:
+    """An instance a scale, without jit, gives what it gives with it."""
+    actions, results = _one_step(subject)
+    for scale, rows in _scales(subject):
+        row, params = rows.start, _row(subject.params, rows.start)
+        begun = subject.env.reset(subject.keys(0)[row], params)
+        _assert_close(begun, _row(subject.start, row), f"reset at scale {scale}: jit differs from eager")
+        stepped = subject.env.step(subject.keys(3)[row], begun[1], actions[row], params)
+        _assert_close(stepped, _row(results, row), f"step at scale {scale}: jit differs from eager")
+
+
+# --- the game -----------------------------------------------------------------------------------------
+
+
+def check_expert(subject: Subject) -> None:
+    """The expert succeeds with a return of 1, always or as often as `expert_success` states."""
+    turns = subject.expert_play
+    success = np.any([turn.info["success"] for turn in turns], axis=0)
+    paid = np.sum([turn.reward for turn in turns], axis=0)
+    accepted = np.all([turn.before.done | (turn.info["verdict"] == 0) for turn in turns], axis=0)
+    assert accepted.all(), f"rows {np.flatnonzero(~accepted).tolist()}: the expert gave an invalid answer"
+    full = success & (np.abs(paid - 1) < 1e-6)
+    wanted = subject.env.expert_success or (1.0,) * subject.env.num_scales
+    for scale, rows in _scales(subject):
+        rate = full[rows].mean()
+        assert rate >= wanted[scale], f"scale {scale}: the expert has full marks in {rate:.0%} of episodes"
+
+
+def check_turns(subject: Subject) -> None:
+    """Rewards, clock and end of every turn that expert and random play made; see `_check_turn`."""
+    limit = np.asarray(subject.env.max_turns)[np.asarray(subject.params.level.scale)]
+    for name, turns in (("expert", subject.expert_play), ("random", subject.random_play)):
+        for number, turn in enumerate(turns):
+            _check_turn(turn, limit, f"{name} play, turn {number}")
+        paid = np.sum([turn.reward for turn in turns], axis=0)
+        assert (paid <= 1 + 1e-6).all(), f"{name} play: a return of {paid.max()} is over 1"
+    assert subject.random_play[-2].after.done.all(), "episodes go on after the last turn"
+
+
+def check_short_clock(subject: Subject) -> None:
+    """params.max_turns of 1 ends every episode after a turn."""
+    params = dataclasses.replace(subject.params, max_turns=jnp.ones(subject.rows, jnp.int32))
+    action = subject.sample(subject.keys(5))[0]
+    turn = _turn(subject.start[1], subject.step(subject.keys(6), subject.start[1], action, params))
+    _check_turn(turn, np.ones(subject.rows, int), "max_turns of 1")
+    assert turn.after.done.all(), "params.max_turns does not shorten the episode"
+
+
+def _check_turn(turn: Turn, limit: np.ndarray, where: str) -> None:
+    """The rewards are in 0..1, only the clock truncates, and after the end nothing happens."""
+    before, after, over = turn.before, turn.after, turn.before.done
+    assert np.isfinite(turn.reward).all(), f"{where}: a reward is not finite"
+    assert ((turn.reward >= 0) & (turn.reward <= 1)).all(), f"{where}: a reward is outside 0..1"
+    for path, leaf in _leaves(after.state):
+        assert leaf.dtype.kind != "f" or np.isfinite(leaf).all(), f"{where}: {path} is not finite"
+    still = _equal_rows(before, after) & (turn.reward == 0) & ~turn.terminated & ~turn.truncated
+    assert still[over].all(), f"{where}: a step after the end changed or paid something"
+    assert (after.turn == before.turn + ~over).all(), f"{where}: the clock did not count one turn"
+    late = ~over & (after.turn >= limit)
+    assert (turn.truncated == late).all(), f"{where}: truncated is not what the clock says"
+    assert (after.done == (over | turn.terminated | turn.truncated)).all(), f"{where}: done is wrong"
+    won = turn.terminated & (turn.reward >= 1)
+    assert (turn.info["success"] == won).all(), f"{where}: success is not a termination that pays 1"
+    refused = turn.info["verdict"] != answers.ACCEPTED
+    idle = _equal_rows(before.state, after.state) & (turn.reward == 0) & ~turn.terminated
+    assert idle[refused].all(), f"{where}: a reply that was not accepted changed or paid something"
+
+
+# --- replies --------------------------------------------------------------------------------------------
+
+
+def check_round_trip(subject: Subject) -> None:
+    """Actions of the expert and random ones, formatted and parsed, are what they were."""
+    for name, spoken in (
+        ("expert", subject.expert(subject.keys(7), subject.start[1].state)),
+        ("random", subject.sample(subject.keys(8))),
+    ):
+        action, back, valid, _ = jax.device_get(spoken)
+        same = _equal_rows(action, back) & valid
+        wrong = action[~same][:1].tolist()
+        assert same.all(), f"{name} actions: {wrong} is not the same after format and parse"
+
+
+def check_replies(subject: Subject) -> None:
+    """Random bytes, bare, in answer tags or in a valid reply: no refused one does anything but cost a
+    turn; each verdict that can occur does (`ILLEGAL` when the environment has a rule for it)."""
+    limit = np.asarray(subject.env.max_turns)[np.asarray(subject.params.level.scale)]
+    episode, verdicts = subject.start[1], set()
+    for number, replies in enumerate(_random_replies(subject)):
+        data = text.encode_batch([""] * subject.rows, subject.reply_capacity)
+        rows = [np.frombuffer(reply[: subject.reply_capacity], np.uint8) for reply in replies]
+        padded = np.stack([np.pad(row, (0, subject.reply_capacity - len(row))) for row in rows])
+        data = Text(jnp.asarray(padded), jnp.asarray([len(row) for row in rows], jnp.int32))
+        turn = _turn(episode, subject.step_text(subject.keys(2000 + number), episode, data, subject.params))
+        _check_turn(turn, limit, "random replies")
+        verdicts |= set(turn.info["verdict"].tolist())
+    verdicts |= {verdict for turn in subject.random_play for verdict in turn.info["verdict"].tolist()}
+    verdicts |= {verdict for turn in subject.expert_play for verdict in turn.info["verdict"].tolist()}
+    can = {answers.ACCEPTED, answers.NO_TAG, answers.NOT_IN_GRAMMAR}
+    if type(subject.env).legal is not Environment.legal:
+        can.add(answers.ILLEGAL)
+    missing = [answers.VERDICTS[verdict] for verdict in sorted(can - verdicts)]
+    assert not missing, f"no reply of many was judged: {', '.join(missing)}"
+
+
+def _random_replies(subject: Subject) -> Iterator[list[bytes]]:
+    """Batches of replies: bare bytes, bytes in tags, and the expert's with some bytes cut or changed."""
+    noise = np.random.default_rng(0)
+    experts = jax.device_get(subject.expert(subject.keys(9), subject.start[1].state)[3])
+    valid = [bytes(data[:length]) for data, length in zip(experts.data, experts.length, strict=True)]
+    room = subject.reply_capacity - len(answers.OPEN + answers.CLOSE)
+    for number in range(max(3, -(-REPLIES // subject.rows))):
+        junk = [noise.bytes(noise.integers(0, room + 1)) for _ in range(subject.rows)]
+        if number % 3 == 0:
+            yield junk
+        elif number % 3 == 1:
+            yield [answers.OPEN.encode() + one + answers.CLOSE.encode() for one in junk]
+        else:
+            yield [_mutated(noise, reply) for reply in valid]
+
+
+def _mutated(noise: np.random.Generator, reply: bytes) -> bytes:
+    """The reply with a byte changed, left out or doubled, or its end cut off."""
+    at = int(noise.integers(len(reply)))
+    change = (noise.bytes(1), b"", reply[at : at + 1] * 2, b"")[kind := int(noise.integers(4))]
+    return reply[:at] + change + (b"" if kind == 3 else reply[at + 1 :])
+
+
+# --- what is seen ---------------------------------------------------------------------------------------
+
+
+def check_observations_follow(subject: Subject) -> None:
+    """Picture, symbols and words tell instances apart, and change when an expert's step changes the state."""
+    arrays, texts, _ = jax.device_get(subject.look(subject.start[1].state))
+    seen = {**arrays, "text": (texts.observation.data, texts.observation.length)}
+    prints = {name: _fingerprint(array) for name, array in seen.items()}
+    for scale, rows in _scales(subject):
+        differ = np.diff(prints["symbolic"][rows]) != 0
+        assert differ.any(), f"scale {scale}: `symbolic` is the same for all instances"
+        for name in ("pixels", "text"):
+            unseen = differ & (np.diff(prints[name][rows]) == 0)
+            assert not unseen.any(), f"scale {scale}: `{name}` is the same for two different instances"
+    told = np.asarray(subject.params.level.harness) == 0
+    for before, turn in zip(subject.expert_play, subject.expert_play[1:], strict=False):
+        changed = ~_equal_rows(_shown(subject, turn.before.state), _shown(subject, turn.after.state))
+        for name in OBSERVATIONS:
+            unseen = changed & (before.seen[name] == turn.seen[name]) & (told | (name != "text"))
+            assert not unseen.any(), f"`{name}` stays the same though the state changes"
+
+
+def check_harness(subject: Subject) -> None:
+    """The prompt of each level is the task and the sections that are left, in plain Python."""
+    _, texts, prompts = jax.device_get(subject.look(subject.start[1].state))
+    for row in _one_row_a_level(subject):
+        bodies = [text.decode(_row(part, row)) for part in (texts.observation, texts.state, texts.hint)]
+        bodies.append(subject.env.rules)
+        for harness in range(NUM_HARNESS_LEVELS):
+            kept = list(zip(SECTIONS, bodies, strict=True))[harness:]
+            wanted = subject.env.task + "".join(f"\n{title}{body}" for title, body in kept if body)
+            found = text.decode(Text(prompts.data[row, harness], prompts.length[row, harness]))
+            assert found == wanted, f"harness {harness} says\n{found}\nbut should say\n{wanted}"
+    for name, part in (("prompt", prompts), *((name, getattr(texts, name)) for name in _TEXTS)):
+        beyond = np.arange(part.data.shape[-1]) >= part.length[..., None]
+        assert (part.data[beyond] == 0).all(), f"{name}: bytes after the text are not zero"
+        assert (part.length <= part.data.shape[-1]).all(), f"{name}: the text is longer than its capacity"
+
+
+_TEXTS = ("observation", "state", "hint")
+
+
+def check_hidden(subject: Subject) -> None:
+    """Picture, symbols, observation and state in words do not depend on the fields in `hidden`: with those
+    of other instances they stay the same. (A hint may depend on them.)"""
+    state = subject.start[1].state
+    swap = lambda leaf: jnp.roll(leaf.reshape(-1, ROWS, *leaf.shape[1:]), 1, 1).reshape(leaf.shape)  # noqa: E731
+    for name in subject.env.hidden:
+        other = dataclasses.replace(state, **{name: jax.tree.map(swap, getattr(state, name))})
+        assert not _equal_rows(state, other).all(), f"hidden field {name} is the same in all instances"
+        (arrays, texts, _), (others, other_texts, _) = subject.look(state), subject.look(other)
+        shown = (arrays, texts.observation, texts.state)
+        leaks = ~_equal_rows(shown, (others, other_texts.observation, other_texts.state))
+        assert not leaks.any(), f"what is shown depends on the hidden field {name}"
+
+
+# --- all of them ----------------------------------------------------------------------------------------
+
+CHECKS: tuple[Callable[[Subject], None], ...] = (
+    check_avals,
+    check_facts,
+    check_state_bytes,
+    check_compile_seconds,
+    check_pictures,
+    check_determinism,
+    check_single,
+    check_eager,
+    check_expert,
+    check_turns,
+    check_short_clock,
+    check_round_trip,
+    check_replies,
+    check_observations_follow,
+    check_harness,
+    check_hidden,
+)
+
+
+def check_imports(*modules: str) -> None:
+    """Importing the modules, in a fresh process, starts no JAX backend."""
+    lines = [f"import {module}" for module in ("jaxenv", *modules)]
+    lines += ["from jax._src import xla_bridge", "assert not xla_bridge._backends, 'a backend was started'"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
+    assert done.returncode == 0, f"importing {', '.join(modules)}: {done.stderr}"
+
+
+def check_environment(env: Environment) -> None:
+    """Runs every check on one environment; raises AssertionError at the first that fails."""
+    if type(env).__module__ != "__main__":
+        check_imports(type(env).__module__)
+    subject = Subject(env)
+    for check in CHECKS:
+        check(subject)
+
+
+def _turn(before: Episode, result: tuple[Any, ...]) -> Turn:
+    before, (obs, *rest) = jax.device_get((before, result))
+    return Turn(before, rest[0], {name: _fingerprint(seen) for name, seen in obs.items()}, *rest[1:])
+
+
+def _one_step(subject: Subject) -> tuple[jax.Array, tuple[Any, ...]]:
+    """The expert's first action in every row, and its result."""
+    action = subject.expert(subject.keys(7), subject.start[1].state)[0]
+    return action, subject.step(subject.keys(3), subject.start[1], action, subject.params)
+
+
+def _scales(subject: Subject) -> Iterator[tuple[int, slice]]:
+    """Each scale with its rows."""
+    return ((scale, slice(scale * ROWS, (scale + 1) * ROWS)) for scale in range(subject.env.num_scales))
+
+
+def _one_row_a_level(subject: Subject) -> list[int]:
+    return [rows.start + at for _, rows in _scales(subject) for at in range(NUM_HARNESS_LEVELS)]
+
+
+def _shown(subject: Subject, state: Any) -> Any:
+    """The state without its hidden fields, as a dictionary (the whole of it when there are none)."""
+    if not subject.env.hidden:
+        return state
+    names = [field.name for field in dataclasses.fields(state) if field.name not in subject.env.hidden]
+    return {name: getattr(state, name) for name in names}
+
+
+def _row(tree: Any, row: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[row], tree)
+
+
+def _leaves(tree: Any) -> list[tuple[str, Any]]:
+    return [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+def _equal_rows(first: Any, second: Any) -> np.ndarray:
+    """bool[N]: the rows in which all leaves are equal."""
+    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    same = [(np.asarray(a) == np.asarray(b)).reshape(len(a), -1).all(1) for a, b in pairs]
+    return np.logical_and.reduce(same)
+
+
+def _fingerprint(tree: Any) -> np.ndarray:
+    """int64[N]: a hash of each row."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    return np.array([hash(b"".join(leaf[row].tobytes() for leaf in leaves)) for row in range(len(leaves[0]))])
+
+
+def _assert_close(found: Any, wanted: Any, message: str) -> None:
+    """Integers are equal, floats nearly so."""
+    for (path, a), (_, b) in zip(_leaves(found), _leaves(wanted), strict=True):
+        exact = a.dtype.kind != "f"
+        same = np.array_equal(a, b) if exact else np.allclose(a, b, atol=1e-6)
+        assert same and a.dtype == b.dtype, f"{message} in {path}: {np.asarray(a)} and {np.asarray(b)}"

@@ -1,0 +1,32 @@
+"""A policy with its environments: what training, evaluation and their tests set up alike."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import jaxenv
+from jaxenv.mixture import Mixture
+from train.policy.chat import Chat
+from train.policy.weights import Policy, load_policy
+from train.rollout import Actor, ActorConfig
+
+SMALL_POLICY = Path(__file__).parent / "policies" / "small"
+
+
+@dataclass(frozen=True)
+class Agent:
+    """The parts that play: `names` are the environments' ids in the order of the mixture."""
+
+    names: tuple[str, ...]
+    mixture: Mixture
+    policy: Policy
+    chat: Chat
+    actor: Actor
+
+
+def make_agent(model: Path, env_set: str, slots: int, canvas: int, config: ActorConfig) -> Agent:
+    """Loads the checkpoint directory `model` and makes `slots` episodes of every environment of the set."""
+    names = jaxenv.env_set(env_set)
+    mixture = Mixture([jaxenv.make(name, canvas=canvas)[0] for name in names], slots)
+    policy = load_policy(model)
+    chat = Chat(model, policy.config, canvas)
+    return Agent(names, mixture, policy, chat, Actor(policy, chat, mixture, config))

@@ -1,0 +1,151 @@
+"""How good a policy is on fresh instances. `python -m train.evaluate --model DIR --env-set NAME`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxenv.environment import Level
+from train.agent import SMALL_POLICY, Agent, make_agent
+from train.baselines import best_fixed_answers
+from train.cli import run
+from train.compilation import use_persistent_cache
+from train.policy.weights import Params
+from train.report import Count, Scores, scores_table
+from train.rollout import ActorConfig, Rollout
+
+GREEDY = 0.0
+
+
+class Evaluation(NamedTuple):
+    """Successes bool[E, n] of one policy on n instances of each environment, and greedy replies by
+    environment (`answers`, commonest first) and rollouts (for replays)."""
+
+    greedy: np.ndarray
+    sampled: np.ndarray
+    shuffled: np.ndarray
+    answers: list[dict[str, int]]
+    rollouts: list[Rollout]
+
+
+class Instances(NamedTuple):
+    """Held-out instances in portions of the mixture's size: the same for every policy."""
+
+    reset_keys: list[jax.Array]
+    level: Level
+    max_turns: jax.Array
+
+
+def held_out(agent: Agent, seed: int, episodes: int, harness: int, scale: int) -> Instances:
+    """At least `episodes` instances of each environment, from keys that no training run uses."""
+    envs, slots = len(agent.names), agent.mixture.slots
+    key = jax.random.fold_in(jax.random.key(seed), HELD_OUT)
+    portions = -(-episodes // slots)
+    keys = [jax.random.split(jax.random.fold_in(key, i), (envs, slots)) for i in range(portions)]
+    full = lambda value: jnp.full((envs, slots), value, jnp.int32)  # noqa: E731
+    return Instances(keys, Level(full(harness), full(scale)), jnp.zeros(envs, jnp.int32))
+
+
+HELD_OUT = 0x7E57  # folded into the seed's key; training folds in step numbers, which are smaller
+
+
+def evaluate(
+    agent: Agent, params: Params, instances: Instances, seed: int, tell: Callable[[str], None] = print
+) -> Evaluation:
+    """Plays the instances greedily, sampled, and greedily with pictures shuffled between them."""
+    key = jax.random.fold_in(jax.random.key(seed), HELD_OUT + 1)
+    successes: dict[str, list[np.ndarray]] = {"greedy": [], "sampled": [], "shuffled": []}
+    rollouts = []
+    for i, reset_keys in enumerate(instances.reset_keys):
+        for mode, parts in successes.items():
+            tell(f"{mode}, part {i + 1} of {len(instances.reset_keys)}")
+            played = agent.actor.play(
+                params,
+                reset_keys,
+                jax.random.fold_in(key, i),
+                instances.level,
+                instances.max_turns,
+                agent.actor.config.temperature if mode == "sampled" else GREEDY,
+                shuffle_pictures=mode == "shuffled",
+            )
+            parts.append(played.success.reshape(len(agent.names), -1))
+            if mode == "greedy":
+                rollouts.append(played)
+    joined = {mode: np.concatenate(parts, axis=1) for mode, parts in successes.items()}
+    return Evaluation(**joined, answers=_answers(agent, rollouts), rollouts=rollouts)
+
+
+def fixed_baseline(agent: Agent, instances: Instances, seed: int) -> np.ndarray:
+    """bool[E, n]: success of the best fixed answer."""
+    key = jax.random.fold_in(jax.random.key(seed), HELD_OUT + 2)
+    parts = [
+        best_fixed_answers(
+            agent.mixture, jax.random.fold_in(key, i), keys, instances.level, instances.max_turns
+        )
+        for i, keys in enumerate(instances.reset_keys)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def scores(evaluation: Evaluation, fixed: np.ndarray) -> list[Scores]:
+    """Counts by environment for the report."""
+    count = lambda flags: Count(int(flags.sum()), len(flags))  # noqa: E731
+    return [
+        Scores(
+            *(
+                count(flags[e])
+                for flags in (evaluation.greedy, evaluation.sampled, fixed, evaluation.shuffled)
+            )
+        )
+        for e in range(len(fixed))
+    ]
+
+
+def _answers(agent: Agent, rollouts: list[Rollout]) -> list[dict[str, int]]:
+    counts: list[dict[str, int]] = [{} for _ in agent.names]
+    for played in rollouts:
+        for turn in played.turns:
+            of_env = counts[turn.row // agent.mixture.slots]
+            of_env[turn.reply] = of_env.get(turn.reply, 0) + 1
+    return [dict(sorted(of_env.items(), key=lambda item: -item[1])) for of_env in counts]
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Which policy, on what."""
+
+    model: Path = SMALL_POLICY
+    """Checkpoint directory."""
+    env_set: str = "core12"
+    """Named set of environments, or one environment's id."""
+    episodes: int = 64
+    """Instances of each environment."""
+    harness: int = 0
+    """Harness level: 0 shows all texts, 4 only the picture and the task."""
+    scale: int = 0
+    """Scale of the instances."""
+    slots: int = 32
+    """Episodes of each environment played at a time."""
+    canvas: int = 96
+    """Side of the pictures in pixels."""
+    seed: int = 0
+    """Seed of the instances and of the sampling."""
+    actor: ActorConfig = field(default_factory=ActorConfig)
+
+
+def main(config: EvaluateConfig) -> None:
+    """Plays fresh instances greedily, sampled and blind, and prints the success of each environment."""
+    use_persistent_cache()
+    agent = make_agent(config.model, config.env_set, config.slots, config.canvas, config.actor)
+    instances = held_out(agent, config.seed, config.episodes, config.harness, config.scale)
+    evaluation = evaluate(agent, agent.policy.params, instances, config.seed)
+    fixed = fixed_baseline(agent, instances, config.seed)
+    scores_table(agent.names, scores(evaluation, fixed))
+
+
+if __name__ == "__main__":
+    run(main, EvaluateConfig)

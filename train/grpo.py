@@ -1,0 +1,188 @@
+"""Reinforcement learning on environments: `python -m train.grpo --env-set core12`."""
+
+import dataclasses
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import optax
+
+from jaxenv.curriculum import HDCConfig
+from train import checkpoints, evaluate, plots
+from train.agent import SMALL_POLICY, Agent, make_agent
+from train.cli import run
+from train.compilation import use_persistent_cache
+from train.learner import Learner, LearnerConfig
+from train.policy.weights import save_policy
+from train.replay import write_replays
+from train.report import MetricsLog, ResultRow, StepProgress, results_table
+from train.rollout import ActorConfig
+from train.shutdown import StopRequest
+from train.statistics import paired_difference
+from train.trainer import Trainer, TrainState
+
+
+@dataclass(frozen=True)
+class GRPOConfig:
+    """A training run."""
+
+    env_set: str = "core12"
+    """Named set of environments, or one environment's id."""
+    model: Path = SMALL_POLICY
+    """Checkpoint directory to start from; by default the small policy that ships with the project."""
+    steps: int = 90
+    """Training steps."""
+    out: Path = Path("runs/grpo")
+    """Directory of the run; it must not hold another run."""
+    resume: Path | None = None
+    """Directory of a run to go on with; everything else is then taken from its config.json."""
+    seed: int = 0
+    """Seed of instances, sampling and evaluation."""
+    curriculum: Literal["hdc", "scale", "harness", "none"] = "hdc"
+    """hdc moves harness and scale; scale and harness move one of them; none trains at the hardest level."""
+    group_size: int = 8
+    """Episodes that share an instance."""
+    groups: int = 2
+    """Groups of each environment in a step."""
+    eval_episodes: int = 64
+    """Fresh instances of each environment in the table at the end; 0 leaves the table out."""
+    eval_harness: int = 0
+    """Harness level of the evaluation: 0 shows all texts, 4 only the picture and the task."""
+    eval_scale: int = 0
+    """Scale of the evaluation."""
+    learning_rate: float = 3e-4
+    """Step size of Adam after the warm-up."""
+    warmup_steps: int = 5
+    """Steps over which the step size rises from 0."""
+    epochs: int = 1
+    """Updates on the episodes of one step."""
+    most_turns: int = 256
+    """Turns learnt from in a step; beyond that a random part of this size."""
+    save_every: int = 10
+    """Steps between checkpoints."""
+    canvas: int = 96
+    """Side of the pictures in pixels, a multiple of 32."""
+    pack_lengths: tuple[int, ...] = (104, 160, 224, 320)
+    """Padded lengths of a prompt with its answers, in tokens."""
+    actor: ActorConfig = field(default_factory=ActorConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+    hdc: HDCConfig = field(default_factory=HDCConfig)
+
+
+def main(config: GRPOConfig) -> None:
+    """Trains a policy by GRPO on pictures and texts under a curriculum, and reports what it learnt."""
+    use_persistent_cache()
+    if config.resume is not None:
+        config = read_config(config.resume)
+    else:
+        start_run(config)
+    agent = make_agent(
+        config.model, config.env_set, config.groups * config.group_size, config.canvas, config.actor
+    )
+    trainer = make_trainer(config, agent)
+    state, done = train(config, trainer)
+    save_policy(
+        agent.policy._replace(params=state.learner.params), config.out / "policy", source=config.model
+    )
+    plots.learning_curves(config.out)
+    if done and config.eval_episodes:
+        report(config, agent, state)
+    print(f"run directory: {config.out}")
+
+
+def start_run(config: GRPOConfig) -> None:
+    """Writes config.json; refuses a directory that already holds a run."""
+    file = config.out / "config.json"
+    if file.exists():
+        raise FileExistsError(
+            f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
+        )
+    config.out.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(dataclasses.asdict(config), indent=2, default=str) + "\n")
+
+
+def read_config(run_dir: Path) -> GRPOConfig:
+    """The config of a run, wherever its directory is now."""
+    file = run_dir / "config.json"
+    if not file.is_file():
+        raise FileNotFoundError(f"resume: {run_dir} holds no run (no config.json)")
+    raw = json.loads(file.read_text())
+    nested = {"actor": ActorConfig, "learner": LearnerConfig, "hdc": HDCConfig}
+    for name, kind in nested.items():
+        raw[name] = kind(**_with_tuples(raw[name]))
+    return GRPOConfig(**_with_tuples(raw) | {"model": Path(raw["model"]), "out": run_dir, "resume": None})
+
+
+def _with_tuples(raw: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
+
+
+def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
+    learner = Learner(
+        agent.policy,
+        config.learner,
+        agent.chat.allowed,
+        config.actor.temperature,
+        config.pack_lengths,
+        optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps),
+    )
+    hdc = dataclasses.replace(config.hdc, mode=config.curriculum)
+    return Trainer(agent, learner, hdc, config.group_size, config.groups, config.most_turns, config.epochs)
+
+
+def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:
+    """Runs to the last step, or to a SIGTERM or Ctrl-C: (state, whether it is the last step's)."""
+    folder = config.out / "checkpoints"
+    state = trainer.init(config.seed)
+    if folder.is_dir():
+        state = checkpoints.restore(folder, state).tree
+    first = int(state.step)
+    trainer.compile(state)
+    with (
+        StopRequest() as stop,
+        MetricsLog(config.out, first) as log,
+        (config.out / "timing.jsonl").open("a") as timing,
+        StepProgress(config.steps, first) as progress,
+    ):
+        for number in range(first + 1, config.steps + 1):
+            began = time.monotonic()
+            state, metrics, _ = trainer.step(state)
+            log.write(number, metrics)
+            seconds = time.monotonic() - began
+            timing.write(json.dumps({"step": number, "seconds": seconds}) + "\n")
+            shown = {name: metrics[name] for name in ("reward", "success", "mixed_groups")}
+            progress.show(number, shown | {"entropy": metrics.get("entropy", np.nan), "s/step": seconds})
+            if number % config.save_every == 0 or number == config.steps or stop.requested:
+                checkpoints.save(folder, number, state, {"env_set": config.env_set})
+            if stop.requested and number < config.steps:
+                return state, False
+    return state, True
+
+
+def report(config: GRPOConfig, agent: Agent, state: TrainState) -> None:
+    """Before and after on the same fresh instances; the table, and a replay of each multi-turn environment."""
+    instances = evaluate.held_out(
+        agent, config.seed, config.eval_episodes, config.eval_harness, config.eval_scale
+    )
+    fixed = evaluate.fixed_baseline(agent, instances, config.seed)
+    before = evaluate.evaluate(agent, agent.policy.params, instances, config.seed)
+    after = evaluate.evaluate(agent, state.learner.params, instances, config.seed)
+    rows = [
+        ResultRow(name, b, a)
+        for name, b, a in zip(
+            agent.names, evaluate.scores(before, fixed), evaluate.scores(after, fixed), strict=True
+        )
+    ]
+    results_table(rows, config.out, paired_difference(before.greedy, after.greedy))
+    shown = {
+        name: dict(list(counts.items())[:12]) for name, counts in zip(agent.names, after.answers, strict=True)
+    }
+    (config.out / "answers.json").write_text(json.dumps(shown, indent=2) + "\n")
+    write_replays(agent.names, after.rollouts[0], config.out / "replays")
+
+
+if __name__ == "__main__":
+    run(main, GRPOConfig)

@@ -1,0 +1,140 @@
+"""One GRPO step: levels from the frontier, episodes, advantages, an update, and the frontier moved on."""
+
+import zlib
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxenv import answers, curriculum
+from jaxenv.curriculum import Frontier, HDCConfig
+from jaxenv.environment import Level
+from train.agent import Agent
+from train.compilation import in_threads
+from train.experience import Experience, make_experience
+from train.learner import Learner, LearnerState
+from train.rollout import Rollout
+
+
+class TrainState(NamedTuple):
+    """All that a run is: what a checkpoint holds. `step` int32[] counts finished steps; every random
+    choice of step n follows from `key` and n, so episodes and their instances need no state of their own."""
+
+    learner: LearnerState
+    frontier: Frontier
+    key: jax.Array
+    step: jax.Array
+
+
+class Trainer:
+    """Groups of `group_size` episodes share an instance; `groups` of them a step for each environment."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        learner: Learner,
+        hdc: HDCConfig,
+        group_size: int,
+        groups: int,
+        most_turns: int,
+        epochs: int,
+    ) -> None:
+        if agent.mixture.slots != groups * group_size:
+            raise ValueError(
+                f"a mixture of {agent.mixture.slots} slots is not {groups} groups of {group_size}"
+            )
+        if agent.actor.config.rows % group_size:
+            raise ValueError(
+                f"actor.rows: {agent.actor.config.rows} is not a multiple of group_size {group_size}"
+            )
+        self.agent, self.learner, self.hdc = agent, learner, hdc
+        self.group_size, self.groups, self.most_turns, self.epochs = group_size, groups, most_turns, epochs
+        self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
+        self._sample = jax.jit(partial(_sample_levels, hdc, groups, group_size))
+        self._update_frontier = jax.jit(partial(_update_frontier, hdc))
+
+    def init(self, seed: int) -> TrainState:
+        top = jnp.array([env.num_scales - 1 for env in self.agent.mixture.envs], jnp.int32)
+        learner = self.learner.init(self.agent.policy.params)
+        return TrainState(learner, curriculum.init(self.hdc, top), jax.random.key(seed), jnp.int32(0))
+
+    def step(self, state: TrainState) -> tuple[TrainState, dict[str, float], Rollout]:
+        """(state after the step, metrics, the episodes played)."""
+        number = int(state.step) + 1
+        key = jax.random.fold_in(state.key, number)
+        reset_keys, level = self._sample(state.frontier, key)
+        rollout = self.agent.actor.play(
+            state.learner.params,
+            reset_keys,
+            jax.random.fold_in(key, 1),
+            level,
+            self.max_turns,
+            self.agent.actor.config.temperature,
+            copies=self.group_size,
+        )
+        rng = np.random.default_rng([zlib.crc32(np.asarray(jax.random.key_data(key)).tobytes()), number])
+        experience = make_experience(rollout, self.group_size, self.most_turns, rng)
+        learner, losses = state.learner, {}
+        for _ in range(self.epochs):
+            learner, losses = self.learner.update(learner, experience.packs, experience.tokens)
+        frontier = self._update_frontier(state.frontier, level, jnp.asarray(rollout.success))
+        after = TrainState(learner, frontier, state.key, jnp.int32(number))
+        return after, self._metrics(rollout, experience, level, frontier) | losses, rollout
+
+    def compile(self, state: TrainState) -> None:
+        """Compiles everything a step can need, side by side."""
+        reset_keys, level = self._sample(state.frontier, state.key)
+        agent, success = self.agent, jnp.zeros(self.agent.mixture.size, bool)
+        canvas = agent.mixture.envs[0].canvas
+        in_threads(
+            [
+                lambda: agent.mixture.compile(reset_keys, level, self.max_turns),
+                lambda: agent.actor.compile(state.learner.params, (self.group_size, 1)),
+                lambda: self.learner.compile(state.learner, canvas),
+                lambda: jax.block_until_ready(self._update_frontier(state.frontier, level, success)),
+            ]
+        )
+
+    def _metrics(
+        self, rollout: Rollout, experience: Experience, level: Level, frontier: Frontier
+    ) -> dict[str, float]:
+        names, turns = self.agent.names, max(int(rollout.lengths.sum()), 1)
+        metrics = {
+            "reward": float(rollout.returns.mean()),
+            "success": float(rollout.success.mean()),
+            "mixed_groups": float(experience.mixed.mean()),
+            "turns": float(rollout.lengths.mean()),
+            "tokens": float(experience.tokens),
+            "cut_replies": rollout.cut / turns,
+        }
+        for kind in (answers.NO_TAG, answers.NOT_IN_GRAMMAR, answers.ILLEGAL):
+            name = answers.VERDICTS[kind].replace(" ", "_")
+            metrics[f"rejected/{name}"] = float(rollout.verdicts[kind]) / turns
+        success = rollout.success.reshape(len(names), -1).mean(1)
+        for e, name in enumerate(names):
+            metrics[f"success/{name}"] = float(success[e])
+            metrics[f"harness/{name}"] = int(frontier.harness[e])
+            metrics[f"scale/{name}"] = int(frontier.scale[e])
+        return metrics
+
+
+def _sample_levels(
+    hdc: HDCConfig, groups: int, group_size: int, frontier: Frontier, key: jax.Array
+) -> tuple[jax.Array, Level]:
+    """Reset keys key[E, slots] and levels int32[E, slots], equal within each group."""
+    level_key, instance_key = jax.random.split(jax.random.fold_in(key, 0))
+    harness, scale = curriculum.sample(hdc, frontier, level_key, groups)
+    keys = jax.random.split(instance_key, harness.shape)
+    repeat = lambda leaf: jnp.repeat(leaf, group_size, axis=1)  # noqa: E731
+    return repeat(keys), Level(repeat(harness), repeat(scale))
+
+
+def _update_frontier(hdc: HDCConfig, frontier: Frontier, level: Level, success: jax.Array) -> Frontier:
+    envs, slots = level.harness.shape
+    env = jnp.repeat(jnp.arange(envs, dtype=jnp.int32), slots)
+    valid = jnp.ones(envs * slots, bool)
+    return curriculum.update(
+        hdc, frontier, env, level.harness.reshape(-1), level.scale.reshape(-1), success, valid
+    )
