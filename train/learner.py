@@ -3,7 +3,6 @@
 Imitation is the special case of advantage 1 on the expert's answers with no sampling policy to compare to.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -102,21 +101,18 @@ class Learner:
         return after, {"loss": loss, "grad_norm": float(norm), "skipped": float(skipped), **means}
 
     def micro_batches(self, packs: Sequence[Pack]) -> list[PackedBatch]:
-        """Packs sorted into buckets of equal length, as many in a batch as fit."""
-        by_length: dict[int, list[Pack]] = defaultdict(list)
-        for pack in packs:
-            for part in split_answers(pack, self.lengths[-1]):
-                by_length[bucket(part.length, self.lengths)].append(part)
-        batches = []
-        for length, group in sorted(by_length.items()):
-            size, chosen, answers = self.batch_size(length), [], 0
-            for pack in group:
-                if len(chosen) == size or answers + pack.answer_length > self.config.answer_tokens:
-                    batches.append(self._batch(chosen, length))
-                    chosen, answers = [], 0
-                chosen.append(pack)
-                answers += pack.answer_length
-            batches.append(self._batch(chosen, length))
+        """Packs from the longest down, as many in a batch as fit: only the last batch is not full."""
+        parts = [part for pack in packs for part in split_answers(pack, self.lengths[-1])]
+        batches: list[PackedBatch] = []
+        chosen: list[Pack] = []
+        for pack in sorted(parts, key=lambda part: -part.length):
+            length = bucket(chosen[0].length, self.lengths) if chosen else 0
+            answers = sum(other.answer_length for other in chosen) + pack.answer_length
+            if chosen and (len(chosen) == self.batch_size(length) or answers > self.config.answer_tokens):
+                batches.append(self._batch(chosen, length))
+                chosen = []
+            chosen.append(pack)
+        batches.append(self._batch(chosen, bucket(chosen[0].length, self.lengths)))
         return batches
 
     def _batch(self, packs: list[Pack], length: int) -> PackedBatch:

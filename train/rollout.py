@@ -146,18 +146,17 @@ class Actor:
         asked = active[::copies]
         texts = _decode_rows(view.prompt, asked)
         prompts = self.chat.prompts(texts)
-        by_bucket: dict[int, list[int]] = {}
-        for i, prompt in enumerate(prompts):
-            by_bucket.setdefault(bucket(len(prompt), self.config.prompt_buckets), []).append(i)
+        # From the longest prompt down, so that only the last chunk is not full.
+        order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i]))
+        size = self.config.rows // copies
         pending = []
-        for length, members in by_bucket.items():
-            size = self.config.rows // copies
-            for at in range(0, len(members), size):
-                chunk = members[at : at + size]
-                rows = (asked[chunk][:, None] + np.arange(copies)).reshape(-1)
-                padded = np.resize(rows, self.config.rows)
-                batch = prompt_batch([prompts[i] for i in chunk], pixels[asked[chunk]], size, length)
-                pending.append((chunk, rows, self._generate(params, batch, keys[padded], temperature)))
+        for at in range(0, len(order), size):
+            chunk = order[at : at + size]
+            length = bucket(len(prompts[chunk[0]]), self.config.prompt_buckets)
+            rows = (asked[chunk][:, None] + np.arange(copies)).reshape(-1)
+            padded = np.resize(rows, self.config.rows)
+            batch = prompt_batch([prompts[i] for i in chunk], pixels[asked[chunk]], size, length)
+            pending.append((chunk, rows, self._generate(params, batch, keys[padded], temperature)))
         turns = []
         for chunk, rows, completion in pending:
             tokens, logprobs, lengths = (
