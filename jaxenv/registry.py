@@ -45,7 +45,13 @@ def make(env_id: str, **options: Any) -> tuple[Environment, Params]:
 
 
 def env_set(name: str) -> tuple[str, ...]:
-    """The ids of a named set; a registered id is the set of itself. Raises ValueError for unknown names."""
+    """The ids of a named set; a registered id is the set of itself, and "frozen_lake,rotate_matrix" joins
+    sets and ids in order, each id once. Raises ValueError for unknown names."""
+    parts = (part.strip() for part in name.split(","))
+    return tuple(dict.fromkeys(env_id for part in parts for env_id in _one_set(part)))
+
+
+def _one_set(name: str) -> tuple[str, ...]:
     folder = resources.files("jaxenv") / "sets"
     file = folder / f"{name}.toml"
     if file.is_file():

@@ -121,7 +121,7 @@ class EvaluateConfig:
     model: Path = SMALL_POLICY
     """Checkpoint directory."""
     env_set: str = "core12"
-    """Named set of environments, or one environment's id."""
+    """Named set of environments, an environment's id, or several of both with commas between."""
     episodes: int = 64
     """Instances of each environment."""
     harness: int = 0

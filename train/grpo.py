@@ -30,7 +30,7 @@ class GRPOConfig:
     """A training run."""
 
     env_set: str = "core12"
-    """Named set of environments, or one environment's id."""
+    """Named set of environments, an environment's id, or several of both with commas between."""
     model: Path = SMALL_POLICY
     """Checkpoint directory to start from; by default the small policy that ships with the project."""
     steps: int = 90
@@ -163,7 +163,7 @@ def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:
 
 
 def report(config: GRPOConfig, agent: Agent, state: TrainState) -> None:
-    """Before and after on the same fresh instances; the table, and a replay of each multi-turn environment."""
+    """Before and after on the same fresh instances: the table, and a replay of each multi-turn game."""
     instances = evaluate.held_out(
         agent, config.seed, config.eval_episodes, config.eval_harness, config.eval_scale
     )

@@ -24,7 +24,7 @@ class SFTConfig:
     out: Path
     """Directory of the new checkpoint."""
     env_set: str = "core12"
-    """Named set of environments."""
+    """Named set of environments, an environment's id, or several of both with commas between."""
     model: Path | None = None
     """Checkpoint to start from; by default a new small policy is made."""
     steps: int = 2000
