@@ -7,6 +7,8 @@ from typing import TypeVar
 import tyro
 
 from train.checkpoints import CheckpointError
+from train.compilation import use_persistent_cache
+from train.memory import keep_freed_memory
 from train.policy.errors import PolicyError
 
 Config = TypeVar("Config")
@@ -14,6 +16,8 @@ Config = TypeVar("Config")
 
 def run(main: Callable[[Config], None], config: type[Config]) -> None:
     """Parses the command line into `config` and calls `main` with it."""
+    keep_freed_memory()
+    use_persistent_cache()
     try:
         main(tyro.cli(config, description=main.__doc__))
     except (PolicyError, CheckpointError, ValueError, FileNotFoundError, FileExistsError) as error:

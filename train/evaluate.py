@@ -13,7 +13,6 @@ from jaxenv.environment import Level
 from train.agent import SMALL_POLICY, Agent, make_agent
 from train.baselines import best_fixed_answers
 from train.cli import run
-from train.compilation import use_persistent_cache
 from train.policy.weights import Params
 from train.report import Count, Scores, scores_table
 from train.rollout import ActorConfig, Rollout
@@ -139,7 +138,6 @@ class EvaluateConfig:
 
 def main(config: EvaluateConfig) -> None:
     """Plays fresh instances greedily, sampled and blind, and prints the success of each environment."""
-    use_persistent_cache()
     agent = make_agent(config.model, config.env_set, config.slots, config.canvas, config.actor)
     instances = held_out(agent, config.seed, config.episodes, config.harness, config.scale)
     evaluation = evaluate(agent, agent.policy.params, instances, config.seed)

@@ -14,7 +14,6 @@ from jaxenv.curriculum import HDCConfig
 from train import checkpoints, evaluate, plots
 from train.agent import SMALL_POLICY, Agent, make_agent
 from train.cli import run
-from train.compilation import use_persistent_cache
 from train.learner import Learner, LearnerConfig
 from train.policy.weights import save_policy
 from train.replay import write_replays
@@ -74,7 +73,6 @@ class GRPOConfig:
 
 def main(config: GRPOConfig) -> None:
     """Trains a policy by GRPO on pictures and texts under a curriculum, and reports what it learnt."""
-    use_persistent_cache()
     if config.resume is not None:
         config = read_config(config.resume)
     else:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import jax
 import optax
-import tyro
 
 import jaxenv
 from train import small
-from train.compilation import use_persistent_cache
+from train.cli import run
 from train.demonstrations import Demonstrator
 from train.learner import Learner, LearnerConfig
 from train.policy.chat import Chat
@@ -48,8 +47,7 @@ class SFTConfig:
 
 
 def main(config: SFTConfig) -> None:
-    """Trains, writes the checkpoint now and then, and reports loss and speed."""
-    use_persistent_cache()
+    """Imitates the experts of an environment set; without --model it makes a new small policy first."""
     envs = [jaxenv.make(name, canvas=config.canvas)[0] for name in jaxenv.env_set(config.env_set)]
     source = config.model
     if source is None:
@@ -86,4 +84,4 @@ def main(config: SFTConfig) -> None:
 
 
 if __name__ == "__main__":
-    main(tyro.cli(SFTConfig))
+    run(main, SFTConfig)
