@@ -5,7 +5,6 @@ then its fixed head (with the picture), the tokens of the text, and its fixed ta
 parts, so joining tokens never differs from tokenising the joined string.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +36,7 @@ class Chat:
     """The tokenizer of a checkpoint directory, for pictures of `canvas` pixels a side."""
 
     def __init__(self, directory: str | Path, config: PolicyConfig, canvas: int) -> None:
-        # transformers tells whoever imports it that torch is missing; nothing here wants torch.
-        os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-        from transformers import AutoTokenizer
+        from transformers import AutoTokenizer  # slow to import, and only the trainer needs it
 
         self.tokenizer = AutoTokenizer.from_pretrained(str(directory))
         if len(self.tokenizer) > config.text.vocab_size:
