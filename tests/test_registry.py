@@ -1,32 +1,94 @@
-"""Names of environments and of sets of them."""
+"""Names, sets, options and packages of environments."""
+
+import sys
+import types
+from importlib import metadata
 
 import pytest
+import toy
 
 import jaxenv
+from jaxenv import registry
 
 
-def test_a_set_an_id_and_a_list_of_both() -> None:
-    core = jaxenv.env_set("core12")
-    assert len(core) == 12
-    assert jaxenv.env_set("frozen_lake") == ("frozen_lake",)
-    assert jaxenv.env_set("rotate_matrix,frozen_lake") == ("rotate_matrix", "frozen_lake")
-    rest = tuple(name for name in core if name != "sokoban")
-    assert jaxenv.env_set("sokoban, core12") == ("sokoban", *rest)
+@pytest.fixture
+def packages(monkeypatch: pytest.MonkeyPatch):
+    """Registers {package name: ENVIRONMENTS} beside what is installed, for one test."""
+
+    def add(found: dict[str, dict[str, str]]) -> None:
+        installed = list(metadata.entry_points(group=registry.ENTRY_POINTS))
+        for name, environments in found.items():
+            module = types.ModuleType(name)
+            module.ENVIRONMENTS = environments  # type: ignore[attr-defined]
+            monkeypatch.setitem(sys.modules, name, module)
+            installed.append(metadata.EntryPoint(name, name, registry.ENTRY_POINTS))
+        monkeypatch.setattr(registry.metadata, "entry_points", lambda group: installed)
+        registry._locations.cache_clear()
+
+    yield add
+    registry._locations.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["frozen_lke", "core12,frozen_lke", "frozen_lke,core12"])
-def test_an_unknown_name_gets_the_nearest_one(name: str) -> None:
-    with pytest.raises(ValueError, match="no environment set 'frozen_lke'; did you mean 'frozen_lake'"):
-        jaxenv.env_set(name)
+def test_every_id_makes_the_environment_of_that_name():
+    assert len(jaxenv.ids()) >= 12
+    assert list(jaxenv.ids()) == sorted(jaxenv.ids())
+    for env_id in jaxenv.ids():
+        env, params = jaxenv.make(env_id)
+        assert env.id == env_id
+        assert (int(params.level.harness), int(params.level.scale), int(params.max_turns)) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("name", ["", "core12,", ","])
-def test_an_empty_name_is_unknown(name: str) -> None:
-    with pytest.raises(ValueError, match=r"no environment set ''; known: .*sets: .*core12"):
-        jaxenv.env_set(name)
+def test_a_wrong_id_names_the_nearest():
+    with pytest.raises(ValueError, match=r"no environment 'frozen_lak'; did you mean 'frozen_lake'\?"):
+        jaxenv.make("frozen_lak")
 
 
-def test_every_id_of_every_set_can_be_made() -> None:
-    for name in jaxenv.env_set("core12"):
-        env, _ = jaxenv.make(name, canvas=64)
-        assert (env.id, env.canvas) == (name, 64)
+def test_an_id_like_no_other_lists_what_there_is():
+    with pytest.raises(ValueError, match=r"no environment 'zzzz'; known: addition_table, door_key"):
+        jaxenv.make("zzzz")
+
+
+def test_sets():
+    assert len(jaxenv.env_set("core12")) == 12
+    assert set(jaxenv.env_set("core12")) <= set(jaxenv.ids())
+    assert jaxenv.env_set("sokoban") == ("sokoban",)
+    with pytest.raises(
+        ValueError, match=r"no environment set 'core13'; did you mean 'core12'\?; sets: core12"
+    ):
+        jaxenv.env_set("core13")
+
+
+def test_options_reach_the_environment():
+    env, _ = jaxenv.make("frozen_lake", observe=("pixels", "text"), canvas=64)
+    assert (env.observe, env.canvas) == (("pixels", "text"), 64)
+
+
+@pytest.mark.parametrize("observe", [("smell",), (), ("pixels", "smell")])
+def test_unknown_observations_are_an_error(observe: tuple[str, ...]):
+    with pytest.raises(ValueError, match=r"observe: .* must name some of symbolic, pixels, text"):
+        jaxenv.make("frozen_lake", observe=observe)
+
+
+@pytest.mark.parametrize("canvas", [0, -32, 100, 33])
+def test_other_canvases_are_an_error(canvas: int):
+    with pytest.raises(ValueError, match=rf"canvas: {canvas} must be a positive multiple of 32"):
+        jaxenv.make("frozen_lake", canvas=canvas)
+
+
+def test_an_unknown_option_is_an_error():
+    with pytest.raises(TypeError, match="colour"):
+        jaxenv.make("frozen_lake", colour="red")
+
+
+def test_a_users_package_is_found_beside_ours(packages):
+    packages({"my_package": {"countdown": "toy:Countdown"}})
+    env, _ = jaxenv.make("countdown")
+    assert isinstance(env, toy.Countdown)
+    assert {"countdown", "frozen_lake"} <= set(jaxenv.ids())
+    assert jaxenv.env_set("countdown") == ("countdown",)
+
+
+def test_two_classes_of_one_name_are_an_error(packages):
+    packages({"first": {"countdown": "toy:Countdown"}, "second": {"countdown": "other:Countdown"}})
+    with pytest.raises(ValueError, match="'countdown' is registered twice: toy:Countdown, other:Countdown"):
+        jaxenv.ids()
