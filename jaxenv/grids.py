@@ -11,7 +11,7 @@ from jaxenv.text import Text
 MOVES = ("up", "down", "left", "right")
 STEPS = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)
 
-UNREACHABLE = np.int32(1_000_000)
+UNREACHABLE = 1_000_000
 
 
 def inside(side: int, n: jax.Array) -> jax.Array:
@@ -95,7 +95,8 @@ def spanning_tree(noise: jax.Array, n: jax.Array) -> jax.Array:
         at = best.argmin()
         move, row, col = jnp.unravel_index(at, weights.shape)
         found = jnp.isfinite(best[at])
-        to_row, to_col = row + jnp.asarray(STEPS)[move, 0], col + jnp.asarray(STEPS)[move, 1]
+        # When all is reached the move means nothing and may lead off the board.
+        to_row, to_col = jnp.clip(jnp.stack([row, col]) + jnp.asarray(STEPS)[move], 0, side - 1)
         reached = reached.at[to_row, to_col].max(found)
         opened = opened.at[move, row, col].max(found)
         return reached, opened.at[move ^ 1, to_row, to_col].max(found)

@@ -100,8 +100,9 @@ class Vector:
         return jax.tree.map(lambda pool, new: pool.at[entries].set(new), state.pool, fresh)
 
     def _generate(self, keys: jax.Array, level: Level, params: Params) -> Episode:
-        make = lambda key, at: self.env.sample_level(key, params.replace(level=at))  # noqa: E731
-        return jax.vmap(make)(keys, level)
+        return jax.vmap(self.env.sample_level)(
+            keys, Params(level, jnp.broadcast_to(params.max_turns, keys.shape))
+        )
 
 
 def _where(flag: jax.Array, new: jax.Array, old: jax.Array) -> jax.Array:
