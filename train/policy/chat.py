@@ -38,7 +38,11 @@ class Chat:
     def __init__(self, directory: str | Path, config: PolicyConfig, canvas: int) -> None:
         from transformers import AutoTokenizer  # slow to import, and only the trainer needs it
 
-        self.tokenizer = AutoTokenizer.from_pretrained(str(directory))
+        try:
+            self.tokenizer = AutoTokenizer.from_pretrained(str(directory))
+        except (OSError, ValueError) as error:
+            reason = str(error).partition("\n")[0]
+            raise PolicyError(f"{directory}: no tokenizer could be loaded ({reason})") from None
         if len(self.tokenizer) > config.text.vocab_size:
             raise PolicyError(
                 f"{directory}: the tokenizer has {len(self.tokenizer)} tokens, the embedding only "
@@ -86,6 +90,8 @@ class Chat:
         rendered = self.tokenizer.apply_chat_template(
             [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
         )
+        if rendered.count(PLACEHOLDER) != 1:
+            raise PolicyError("the chat template does not place the text of a message once")
         before, after = rendered.split(PLACEHOLDER)
         head, tail = self._encode([before, after])
         self.image_token = config.image_token_id
