@@ -64,15 +64,6 @@ def bucket(length: int, buckets: Sequence[int]) -> int:
     raise ValueError(f"prompt of {length} tokens is longer than the largest bucket of {buckets[-1]}")
 
 
-def buckets(step: int, longest: int) -> tuple[int, ...]:
-    """Lengths step, 2 step, 3 step, 4 step, 6 step, 8 step, ... up to the first that holds `longest`."""
-    sizes, factor = [], 1
-    while not sizes or sizes[-1] < longest:
-        sizes.append(step * factor)
-        factor += max(1, factor // 2)
-    return tuple(sizes)
-
-
 def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, length: int) -> Prompt:
     """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty."""
     tokens = np.zeros((size, length), np.int32)
