@@ -102,14 +102,16 @@ def packed_batch(
     return batch
 
 
-def split_answers(pack: Pack, longest: int) -> list[Pack]:
-    """The pack as packs of at most `longest` tokens; each repeats the prompt."""
+def split_answers(pack: Pack, longest: int, answer_tokens: int) -> list[Pack]:
+    """The pack as packs of at most `longest` tokens, of which at most `answer_tokens` are in answers; each
+    repeats the prompt."""
     parts: list[list[Answer]] = [[]]
-    room = longest - len(pack.prompt)
+    most = min(longest - len(pack.prompt), answer_tokens)
+    room = most
     for answer in pack.answers:
         if parts[-1] and len(answer.tokens) > room:
             parts.append([])
-            room = longest - len(pack.prompt)
+            room = most
         parts[-1].append(answer)
         room -= len(answer.tokens)
     return [Pack(pack.prompt, pack.pixels, part) for part in parts]

@@ -102,13 +102,14 @@ class Learner:
 
     def micro_batches(self, packs: Sequence[Pack]) -> list[PackedBatch]:
         """Packs from the longest down, as many in a batch as fit: only the last batch is not full."""
-        parts = [part for pack in packs for part in split_answers(pack, self.lengths[-1])]
+        most = self.config.answer_tokens
+        parts = [part for pack in packs for part in split_answers(pack, self.lengths[-1], most)]
         batches: list[PackedBatch] = []
         chosen: list[Pack] = []
         for pack in sorted(parts, key=lambda part: -part.length):
             length = bucket(chosen[0].length, self.lengths) if chosen else 0
             answers = sum(other.answer_length for other in chosen) + pack.answer_length
-            if chosen and (len(chosen) == self.batch_size(length) or answers > self.config.answer_tokens):
+            if chosen and (len(chosen) == self.batch_size(length) or answers > most):
                 batches.append(self._batch(chosen, length))
                 chosen = []
             chosen.append(pack)
