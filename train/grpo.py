@@ -64,7 +64,7 @@ class GRPOConfig:
     """Steps between checkpoints."""
     canvas: int = 96
     """Side of the pictures in pixels, a multiple of 32."""
-    pack_lengths: tuple[int, ...] = (104, 160, 224, 320)
+    pack_lengths: tuple[int, ...] = (104, 160, 224, 336)
     """Padded lengths of a prompt with its answers, in tokens."""
     actor: ActorConfig = field(default_factory=ActorConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)

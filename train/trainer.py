@@ -49,6 +49,12 @@ class Trainer:
             raise ValueError(
                 f"actor.rows: {agent.actor.config.rows} is not a multiple of group_size {group_size}"
             )
+        prompt, reply = agent.actor.config.prompt_buckets[-1], agent.actor.config.max_new_tokens
+        if learner.lengths[-1] < prompt + reply:
+            raise ValueError(
+                f"pack_lengths: the last, {learner.lengths[-1]}, does not hold a prompt of {prompt} tokens "
+                f"(actor.prompt_buckets) with a reply of {reply} (actor.max_new_tokens)"
+            )
         self.agent, self.learner, self.hdc = agent, learner, hdc
         self.group_size, self.groups, self.most_turns, self.epochs = group_size, groups, most_turns, epochs
         self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
