@@ -73,6 +73,11 @@ def latest_whole(directory: str | Path) -> tuple[Path | None, list[str]]:
     return None, skipped
 
 
+def any_finished(directory: str | Path) -> bool:
+    """Whether any checkpoint was ever finished, be it whole or damaged; a kill may come before the first."""
+    return any(not path.name.endswith(UNFINISHED) for path in _candidates(directory))
+
+
 def restore(directory: str | Path, abstract_tree: Any) -> Restored:
     """Read the newest whole checkpoint, bit for bit, into the structure and shardings of `abstract_tree`.
 

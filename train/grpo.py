@@ -73,14 +73,15 @@ class GRPOConfig:
 
 def main(config: GRPOConfig) -> None:
     """Trains a policy by GRPO on pictures and texts under a curriculum, and reports what it learnt."""
+    new = config.resume is None
     if config.resume is not None:
         config = read_config(config.resume)
-    else:
-        start_run(config)
     agent = make_agent(
         config.model, config.env_set, config.groups * config.group_size, config.canvas, config.actor
     )
     trainer = make_trainer(config, agent)
+    if new:  # only now, so that a config with a mistake leaves no run behind
+        start_run(config)
     state, done = train(config, trainer)
     save_policy(
         agent.policy._replace(params=state.learner.params), config.out / "policy", source=config.model
@@ -135,7 +136,7 @@ def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:
     """Runs to the last step, or to a SIGTERM or Ctrl-C: (state, whether it is the last step's)."""
     folder = config.out / "checkpoints"
     state = trainer.init(config.seed)
-    if folder.is_dir():
+    if checkpoints.any_finished(folder):
         state = checkpoints.restore(folder, state).tree
     first = int(state.step)
     trainer.compile(state)
