@@ -1,5 +1,6 @@
 """How good a policy is on fresh instances. `python -m train.evaluate --model DIR --env-set NAME`."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxenv.answers import Moves, Word
 from jaxenv.environment import Level
+from jaxenv.harness import NUM_HARNESS_LEVELS
 from train.agent import SMALL_POLICY, Agent, make_agent
 from train.baselines import best_fixed_answers
 from train.cli import run
@@ -40,7 +43,13 @@ class Instances(NamedTuple):
 
 
 def held_out(agent: Agent, seed: int, episodes: int, harness: int, scale: int) -> Instances:
-    """At least `episodes` instances of each environment, from keys that no training run uses."""
+    """At least `episodes` instances of each environment, from keys that no training run uses. Raises
+    ValueError for a harness level or scale that there is not."""
+    if not 0 <= harness < NUM_HARNESS_LEVELS:
+        raise ValueError(f"harness: {harness} is not one of 0..{NUM_HARNESS_LEVELS - 1}")
+    for name, env in zip(agent.names, agent.mixture.envs, strict=True):
+        if not 0 <= scale < env.num_scales:
+            raise ValueError(f"scale: {scale} is beyond the largest of {name}, {env.num_scales - 1}")
     envs, slots = len(agent.names), agent.mixture.slots
     key = jax.random.fold_in(jax.random.key(seed), HELD_OUT)
     portions = -(-episodes // slots)
@@ -102,6 +111,16 @@ def scores(evaluation: Evaluation, fixed: np.ndarray) -> list[Scores]:
         )
         for e in range(len(fixed))
     ]
+
+
+def words_used(agent: Agent, evaluation: Evaluation) -> dict[str, str]:
+    """For each environment answered in words of a list: how many of them the greedy policy uses, `3/4`."""
+    used = {}
+    for name, env, replies in zip(agent.names, agent.mixture.envs, evaluation.answers, strict=True):
+        if isinstance(env.grammar, Word | Moves):
+            said = set(re.findall(r"[a-z]+", " ".join(replies)))
+            used[name] = f"{len(said & set(env.grammar.words))}/{len(env.grammar.words)}"
+    return used
 
 
 def _answers(agent: Agent, rollouts: list[Rollout]) -> list[dict[str, int]]:

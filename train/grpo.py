@@ -64,11 +64,16 @@ class GRPOConfig:
     """Steps between checkpoints."""
     canvas: int = 96
     """Side of the pictures in pixels, a multiple of 32."""
-    pack_lengths: tuple[int, ...] = (104, 160, 224, 336)
+    pack_lengths: tuple[int, ...] = (104, 168, 208, 304)
     """Padded lengths of a prompt with its answers, in tokens."""
     actor: ActorConfig = field(default_factory=ActorConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     hdc: HDCConfig = field(default_factory=HDCConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "group_size", "groups", "epochs", "most_turns", "save_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: {getattr(self, name)} is not at least 1")
 
 
 def main(config: GRPOConfig) -> None:
@@ -80,6 +85,9 @@ def main(config: GRPOConfig) -> None:
         config.model, config.env_set, config.groups * config.group_size, config.canvas, config.actor
     )
     trainer = make_trainer(config, agent)
+    instances = evaluate.held_out(
+        agent, config.seed, config.eval_episodes, config.eval_harness, config.eval_scale
+    )
     if new:  # only now, so that a config with a mistake leaves no run behind
         start_run(config)
     state, done = train(config, trainer)
@@ -88,7 +96,7 @@ def main(config: GRPOConfig) -> None:
     )
     plots.learning_curves(config.out)
     if done and config.eval_episodes:
-        report(config, agent, state)
+        report(config, agent, instances, state)
     print(f"run directory: {config.out}")
 
 
@@ -161,11 +169,8 @@ def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:
     return state, True
 
 
-def report(config: GRPOConfig, agent: Agent, state: TrainState) -> None:
+def report(config: GRPOConfig, agent: Agent, instances: evaluate.Instances, state: TrainState) -> None:
     """Before and after on the same fresh instances: the table, and a replay of each multi-turn game."""
-    instances = evaluate.held_out(
-        agent, config.seed, config.eval_episodes, config.eval_harness, config.eval_scale
-    )
     fixed = evaluate.fixed_baseline(agent, instances, config.seed)
     before = evaluate.evaluate(agent, agent.policy.params, instances, config.seed)
     after = evaluate.evaluate(agent, state.learner.params, instances, config.seed)
@@ -176,6 +181,8 @@ def report(config: GRPOConfig, agent: Agent, state: TrainState) -> None:
         )
     ]
     results_table(rows, config.out, paired_difference(before.greedy, after.greedy))
+    used = evaluate.words_used(agent, after)
+    print("Answer words used by the trained policy: " + ", ".join(f"{n} {u}" for n, u in used.items()))
     shown = {
         name: dict(list(counts.items())[:12]) for name, counts in zip(agent.names, after.answers, strict=True)
     }
