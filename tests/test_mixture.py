@@ -1,0 +1,126 @@
+"""Many types as one batch, against each environment alone."""
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from toy import Countdown
+
+from jaxenv import text
+from jaxenv.environment import Episode, Level, Params
+from jaxenv.mixture import Mixture
+
+
+class Longer(Countdown):
+    """The same game with more to say and to do."""
+
+    id = "longer"
+    rules = "Down takes one away. Stay takes nothing away, it only costs a turn."
+    max_turns: ClassVar[tuple[int, ...]] = (5, 9)
+
+
+ENVS = (Countdown(canvas=32), Longer(canvas=32))
+SLOTS = 3
+NO_LIMIT = jnp.zeros(2, jnp.int32)
+LEVEL = Level(jnp.array([[0, 1, 4], [0, 3, 2]], jnp.int32), jnp.array([[0, 1, 0], [1, 1, 0]], jnp.int32))
+
+
+@pytest.fixture(scope="module")
+def mixture() -> Mixture:
+    return Mixture(ENVS, SLOTS, reply_capacity=32)
+
+
+def keys(seed: int) -> jax.Array:
+    return jax.random.split(jax.random.key(seed), (2, SLOTS))
+
+
+def replies(words: list[str]) -> text.Text:
+    return text.encode_batch([f"<answer>{word}</answer>" for word in words], 32)
+
+
+def part(tree: Any, *at: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[at], tree)
+
+
+def assert_same(first: Any, second: Any) -> None:
+    jax.tree.map(np.testing.assert_array_equal, first, second)
+
+
+def test_rows_are_the_slots_of_each_type_in_order(mixture: Mixture):
+    view, episodes = mixture.reset(keys(0), LEVEL)
+    prompts = text.decode_batch(view.prompt)
+    assert view.pixels.shape == (mixture.size, 32, 32, 3)
+    for row, prompt in enumerate(prompts):
+        e, slot = divmod(row, SLOTS)
+        params = Params(part(LEVEL, e, slot), jnp.int32(0))
+        episode = ENVS[e].sample_level(keys(0)[e, slot], params)
+        assert_same(episode, part(episodes[e], slot))
+        assert_same(ENVS[e].draw(episode.state, 32), view.pixels[row])
+        assert prompt == text.decode(ENVS[e].prompt(episode))
+
+
+def test_equal_keys_and_scales_give_equal_instances(mixture: Mixture):
+    same = jnp.broadcast_to(jax.random.key(7), (2, SLOTS))
+    level = Level(LEVEL.harness, jnp.ones_like(LEVEL.scale))
+    _, episodes = mixture.reset(same, level)
+    for played in episodes:
+        assert_same(part(played.state, 0), part(played.state, 1))
+        assert played.level.harness.tolist() != [0, 0, 0]
+    _, others = mixture.reset(keys(8), level)
+    assert not np.array_equal(others[0].state.salt[0], others[0].state.salt[1])
+
+
+def test_a_step_is_the_step_of_each_environment(mixture: Mixture):
+    _, episodes = mixture.reset(keys(0), LEVEL)
+    words = ["down", "stay", "nothing", "down", "stay", "down"]
+    view, after, outcome = mixture.step(keys(1), episodes, replies(words), NO_LIMIT)
+    for row, word in enumerate(words):
+        e, slot = divmod(row, SLOTS)
+        episode, params = part(episodes[e], slot), Params(part(LEVEL, e, slot), jnp.int32(0))
+        reply = part(replies([word]), 0)
+        _, alone, reward, _, _, info = ENVS[e].step_text(keys(1)[e, slot], episode, reply, params)
+        assert_same(alone, part(after[e], slot))
+        wanted = (reward, alone.done, info["success"], info["verdict"])
+        assert_same(wanted, tuple(part(leaf, row) for leaf in jax.tree.leaves(outcome)))
+        assert text.decode(part(view.prompt, row)) == text.decode(ENVS[e].prompt(alone))
+    assert outcome.done.tolist() == [True, False, False, False, False, True]
+
+
+def test_done_slots_stay_as_they_are(mixture: Mixture):
+    _, episodes = mixture.reset(keys(0), LEVEL)
+    down = replies(["down"] * mixture.size)
+    view, once, _ = mixture.step(keys(1), episodes, down, NO_LIMIT)
+    again, twice, outcome = mixture.step(keys(2), once, down, NO_LIMIT)
+    for row in (0, 2, 5):  # those of scale 0, won in one turn
+        e, slot = divmod(row, SLOTS)
+        assert_same(part(once[e], slot), part(twice[e], slot))
+        assert_same(part(view, row), part(again, row))
+    assert outcome.reward.tolist() == [0, 1, 0, 1, 1, 0]
+    assert outcome.done.all()
+
+
+def test_each_type_has_its_own_turn_limit(mixture: Mixture):
+    _, episodes = mixture.reset(keys(0), LEVEL)
+    stay = replies(["stay"] * mixture.size)
+    _, _, outcome = mixture.step(keys(1), episodes, stay, jnp.array([1, 0], jnp.int32))
+    assert outcome.done.tolist() == [True] * SLOTS + [False] * SLOTS
+    assert mixture.longest(NO_LIMIT) == 9
+    assert mixture.longest(jnp.array([3, 2], jnp.int32)) == 3
+    assert mixture.longest(jnp.array([0, 2], jnp.int32)) == 6
+
+
+def test_nothing_is_compiled_after_compile():
+    mixture = Mixture(ENVS, SLOTS, reply_capacity=32)
+    mixture.compile(keys(0), LEVEL, NO_LIMIT)
+    programs = lambda: [f._cache_size() for f in (*mixture._reset, *mixture._step)]  # noqa: E731
+    assert programs() == [1, 1, 1, 1]
+    episodes: tuple[Episode, ...] = mixture.reset(keys(1), LEVEL)[1]
+    other = Level(LEVEL.scale, jnp.zeros_like(LEVEL.scale))
+    for level in (LEVEL, other):
+        episodes = mixture.reset(keys(1), level)[1]
+        for turn in range(2):
+            limits = jnp.array([turn, 2], jnp.int32)
+            _, episodes, _ = mixture.step(keys(turn), episodes, replies(["down"] * mixture.size), limits)
+    assert programs() == [1, 1, 1, 1]
