@@ -4,6 +4,7 @@ Types are grouped: one vmapped, compiled call a type, results joined. (`lax.swit
 branch for every slot.) Types compile apart from each other, so changing one leaves the others cached.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -112,7 +113,7 @@ def _resetter(env: Environment):
 
 
 def _stepper(env: Environment):
-    blind = type(env)(observe=("symbolic",), canvas=env.canvas)
+    blind = dataclasses.replace(env, observe=("symbolic",))
 
     def step(
         keys: jax.Array, episodes: Episode, replies: Text, max_turns: jax.Array
