@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from train.policy.chat import PromptRow
@@ -44,16 +46,16 @@ class Pack:
 class PackedBatch(NamedTuple):
     """M packs of L tokens with N answer tokens in all; what is beyond the packs given is empty."""
 
-    tokens: np.ndarray  # int32[M, L]
-    positions: np.ndarray  # int32[3, M, L]
-    image_slots: np.ndarray  # int32[M, L]
-    segment: np.ndarray  # int32[M, L]: 0 prompt, k the k-th answer, -1 padding
-    pixels: np.ndarray  # uint8[M, H, W, 3]
-    source: np.ndarray  # int32[N]: the place, of M * L, whose hidden state predicts the target
-    target: np.ndarray  # int32[N]
-    logprobs: np.ndarray  # float32[N], when sampled
-    advantages: np.ndarray  # float32[N]
-    mask: np.ndarray  # bool[N], True at answer tokens
+    tokens: jax.Array  # int32[M, L]
+    positions: jax.Array  # int32[3, M, L]
+    image_slots: jax.Array  # int32[M, L]
+    segment: jax.Array  # int32[M, L]: 0 prompt, k the k-th answer, -1 padding
+    pixels: jax.Array  # uint8[M, H, W, 3]
+    source: jax.Array  # int32[N]: the place, of M * L, whose hidden state predicts the target
+    target: jax.Array  # int32[N]
+    logprobs: jax.Array  # float32[N], when sampled
+    advantages: jax.Array  # float32[N]
+    mask: jax.Array  # bool[N], True at answer tokens
 
 
 def bucket(length: int, buckets: Sequence[int]) -> int:
@@ -77,29 +79,30 @@ def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, lengt
         lengths[i], following[i] = n, row.next_position
     pictures = np.zeros((size, *pixels.shape[1:]), np.uint8)
     pictures[: len(rows)] = pixels
-    return Prompt(tokens, positions, slots, lengths, following, pictures)  # type: ignore[arg-type]
+    arrays = (tokens, positions, slots, lengths, following, pictures)
+    return Prompt(*map(jnp.asarray, arrays))
 
 
 def packed_batch(
     packs: Sequence[Pack], size: int, length: int, answer_tokens: int, picture: tuple[int, ...]
 ) -> PackedBatch:
     """Up to `size` packs as one batch; `picture` is the shape of a picture."""
-    batch = PackedBatch(
-        tokens=np.zeros((size, length), np.int32),
-        positions=np.zeros((3, size, length), np.int32),
-        image_slots=np.full((size, length), -1, np.int32),
-        segment=np.full((size, length), -1, np.int32),
-        pixels=np.zeros((size, *picture), np.uint8),
-        source=np.zeros(answer_tokens, np.int32),
-        target=np.zeros(answer_tokens, np.int32),
-        logprobs=np.zeros(answer_tokens, np.float32),
-        advantages=np.zeros(answer_tokens, np.float32),
-        mask=np.zeros(answer_tokens, bool),
-    )
+    buffers = {
+        "tokens": np.zeros((size, length), np.int32),
+        "positions": np.zeros((3, size, length), np.int32),
+        "image_slots": np.full((size, length), -1, np.int32),
+        "segment": np.full((size, length), -1, np.int32),
+        "pixels": np.zeros((size, *picture), np.uint8),
+        "source": np.zeros(answer_tokens, np.int32),
+        "target": np.zeros(answer_tokens, np.int32),
+        "logprobs": np.zeros(answer_tokens, np.float32),
+        "advantages": np.zeros(answer_tokens, np.float32),
+        "mask": np.zeros(answer_tokens, bool),
+    }
     done = 0
     for i, pack in enumerate(packs):
-        done = _place(batch, i, pack, done)
-    return batch
+        done = _place(buffers, i, pack, done)
+    return PackedBatch(**{name: jnp.asarray(buffer) for name, buffer in buffers.items()})
 
 
 def split_answers(pack: Pack, longest: int, answer_tokens: int) -> list[Pack]:
@@ -117,22 +120,22 @@ def split_answers(pack: Pack, longest: int, answer_tokens: int) -> list[Pack]:
     return [Pack(pack.prompt, pack.pixels, part) for part in parts]
 
 
-def _place(batch: PackedBatch, i: int, pack: Pack, done: int) -> int:
+def _place(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> int:
     """Writes a pack into row i, its answers after the `done` answer tokens there are; the new number."""
     prompt, n = pack.prompt, len(pack.prompt)
-    batch.tokens[i, :n], batch.positions[:, i, :n] = prompt.tokens, prompt.positions
-    batch.image_slots[i, :n] = _batch_slots(prompt, i)
-    batch.segment[i, :n] = 0
-    batch.pixels[i] = pack.pixels
-    at, row = n, i * batch.tokens.shape[1]
+    batch["tokens"][i, :n], batch["positions"][:, i, :n] = prompt.tokens, prompt.positions
+    batch["image_slots"][i, :n] = _batch_slots(prompt, i)
+    batch["segment"][i, :n] = 0
+    batch["pixels"][i] = pack.pixels
+    at, row = n, i * batch["tokens"].shape[1]
     for k, answer in enumerate(pack.answers, start=1):
         m = len(answer.tokens)
         here, out = slice(at, at + m), slice(done, done + m)
-        batch.tokens[i, here], batch.segment[i, here] = answer.tokens, k
-        batch.positions[:, i, here] = prompt.next_position + np.arange(m)
-        batch.source[out] = row + np.concatenate([[n - 1], np.arange(at, at + m - 1)])
-        batch.target[out], batch.logprobs[out] = answer.tokens, answer.logprobs
-        batch.advantages[out], batch.mask[out] = answer.advantage, True
+        batch["tokens"][i, here], batch["segment"][i, here] = answer.tokens, k
+        batch["positions"][:, i, here] = prompt.next_position + np.arange(m)
+        batch["source"][out] = row + np.concatenate([[n - 1], np.arange(at, at + m - 1)])
+        batch["target"][out], batch["logprobs"][out] = answer.tokens, answer.logprobs
+        batch["advantages"][out], batch["mask"][out] = answer.advantage, True
         at, done = at + m, done + m
     return done
 

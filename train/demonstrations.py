@@ -1,6 +1,7 @@
 """What the experts would say: prompts and replies from random walks near the experts' paths."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -73,7 +74,7 @@ def _advance(
     harness_key, expert_key, random_key, noise_key, step_key = jax.random.split(key, 5)
     episodes = state.episodes
     harness = jax.random.randint(harness_key, (n,), 0, NUM_HARNESS_LEVELS, jnp.int32)
-    shown = episodes.replace(level=Level(harness, episodes.level.scale))
+    shown = replace(episodes, level=Level(harness, episodes.level.scale))
     experts = jax.random.split(expert_key, n)
     demonstration = Demonstration(
         jax.vmap(lambda episode: env.draw(episode.state, env.canvas))(shown),

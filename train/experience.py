@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from train.advantages import group_advantages, mixed_groups
@@ -28,7 +29,7 @@ def make_experience(
     Turns with advantage 0 change nothing and are left out. Of the others at most `most_turns`, drawn at
     random, are kept and weighted up, which leaves the expected gradient as it is.
     """
-    returns = rollout.returns.reshape(-1, group_size)
+    returns = jnp.asarray(rollout.returns.reshape(-1, group_size))
     advantages = np.asarray(group_advantages(returns)).reshape(-1)
     tokens = sum(len(turn.tokens) for turn in rollout.turns)
     telling = [turn for turn in rollout.turns if advantages[turn.row] != 0]

@@ -220,6 +220,7 @@ def _apply(
     norm = optax.global_norm(grads)
     finite = jnp.isfinite(norm) & jnp.isfinite(loss)
     updates, opt_state = optimiser.update(grads, state.opt_state, state.params)
-    moved = LearnerState(optax.apply_updates(state.params, updates), opt_state)
+    stepped: Any = optax.apply_updates(state.params, updates)
+    moved = LearnerState(stepped, opt_state)
     kept: Any = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, state)
     return kept, norm, ~finite

@@ -100,8 +100,9 @@ class Actor:
             turn_key = jax.random.fold_in(sample_key, t)
             token_keys = jax.random.split(jax.random.fold_in(turn_key, 0), size)
             step_keys = jax.random.split(jax.random.fold_in(turn_key, 1), (len(mixture.envs), mixture.slots))
-            played = self._answer(params, view, active, token_keys, temperature, copies if t == 0 else 1,
-                                  shuffle_pictures)  # fmt: skip
+            played = self._answer(
+                params, view, active, token_keys, temperature, copies if t == 0 else 1, shuffle_pictures
+            )
             turns += played
             cut += sum(turn.tokens[-1:].size > 0 and not self.chat.stop[turn.tokens[-1]] for turn in played)
             replies = [""] * size
@@ -164,18 +165,9 @@ class Actor:
             )
             replies = self.chat.decode(tokens[: len(rows)], lengths[: len(rows)])
             for j, row in enumerate(rows):
-                i, n = chunk[j // copies], lengths[j]
-                turns.append(
-                    Turn(
-                        int(row),
-                        prompts[i],
-                        texts[i],
-                        pixels[asked[i]],
-                        tokens[j, :n],
-                        logprobs[j, :n],
-                        replies[j],
-                    )  # fmt: skip
-                )
+                i, said = chunk[j // copies], slice(lengths[j])
+                seen = (int(row), prompts[i], texts[i], pixels[asked[i]])
+                turns.append(Turn(*seen, tokens[j, said], logprobs[j, said], replies[j]))
         return turns
 
     def _generate(self, params: Params, prompt, keys: jax.Array, temperature: float):

@@ -63,7 +63,7 @@ def create(directory: str | Path, envs: Sequence[Environment], seed: int) -> Pol
     tokenizer.save_pretrained(directory)
     policy = init_policy(_config(tokenizer), jax.random.key(seed))
     save_policy(policy, directory)
-    end, pad = tokenizer.convert_tokens_to_ids(["<|im_end|>", "<|endoftext|>"])
+    end, pad = (_token_id(tokenizer, name) for name in ("<|im_end|>", "<|endoftext|>"))
     write_config(policy.config, directory, eos_token_id=end, pad_token_id=pad)
     _write_json(directory / "generation_config.json", {"eos_token_id": [end, pad], "pad_token_id": pad})
     _write_json(directory / "preprocessor_config.json", _processor(envs[0].canvas))
@@ -120,8 +120,12 @@ def _texts(env: Environment, key: jax.Array, scale: jax.Array) -> tuple[Text, Te
     return env.prompt(episode), env.expert_text(solve, episode)
 
 
+def _token_id(tokenizer: PreTrainedTokenizerFast, name: str) -> int:
+    return tokenizer.get_vocab()[name]
+
+
 def _config(tokenizer: PreTrainedTokenizerFast) -> PolicyConfig:
-    ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
+    ids = {name: _token_id(tokenizer, name) for name in SPECIAL}
     return PolicyConfig(
         text=TextConfig(
             vocab_size=len(tokenizer),
