@@ -27,7 +27,7 @@ def count_compilations() -> Iterator[list[str]]:
     """Collects an entry for every program handed to the compiler (or found in the cache) meanwhile."""
     events: list[str] = []
 
-    def listen(event: str, duration: float, **_: str | int) -> None:
+    def listen(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event == COMPILED:
             events.append(event)
 
