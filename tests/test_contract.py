@@ -3,6 +3,7 @@
 `python tests/test_contract.py --update` writes golden_pictures.json anew, after a wanted change.
 """
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -14,10 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from toy import Count, Countdown
 
 import jaxenv
 from jaxenv import testing
-from jaxenv.testing import Subject
+from jaxenv.testing import Subject, checks
 
 GOLDEN = Path(__file__).parent / "golden_pictures.json"
 
@@ -32,6 +34,61 @@ def subject(env_id: str) -> Subject:
 @pytest.mark.parametrize("env_id", jaxenv.ids())
 def test_contract(env_id: str, check: Callable[[Subject], None]) -> None:
     check(subject(env_id))
+
+
+class Generous(Countdown):
+    """Pays for each step down."""
+
+    def transition(self, key: jax.Array, state: Count, action: jax.Array):
+        after, _, ended = super().transition(key, state, action)
+        return after, jnp.float32(1.0), ended
+
+
+class Weak(Countdown):
+    """A step forgets the dtype of the salt."""
+
+    def transition(self, key: jax.Array, state: Count, action: jax.Array):
+        after, reward, ended = super().transition(key, state, action)
+        return dataclasses.replace(after, salt=after.salt.astype(jnp.int32)), reward, ended
+
+
+class Leaky(Countdown):
+    """Draws what it says it hides."""
+
+    hidden = ("salt",)
+
+
+class Blind(Countdown):
+    """Draws the same picture of all."""
+
+    def draw(self, state: Count, canvas: int) -> jax.Array:
+        return jnp.zeros((canvas, canvas, 3), jnp.uint8).at[1, 1].set(255)
+
+
+class Lost(Countdown):
+    """Its expert stays."""
+
+    def expert(self, key: jax.Array, state: Count) -> jax.Array:
+        return jnp.int32(1)
+
+
+def test_a_users_own_environment() -> None:
+    testing.check_environment(Countdown())
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "message"),
+    [
+        (Generous, checks.check_turns, "a return of 2.0 is over 1"),
+        (Weak, checks.check_avals, "each call would compile"),
+        (Leaky, checks.check_hidden, "what is shown depends on the hidden field salt"),
+        (Blind, checks.check_observations_follow, "`pixels` is the same for two different instances"),
+        (Lost, checks.check_expert, "scale 0: the expert has full marks in 0% of episodes"),
+    ],
+)
+def test_the_contract_finds(broken: type[Countdown], check: Callable[[Subject], None], message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check(Subject(broken()))
 
 
 def test_importing_starts_no_backend() -> None:
