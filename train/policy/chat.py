@@ -42,7 +42,7 @@ class Chat:
             self.tokenizer = AutoTokenizer.from_pretrained(str(directory))
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
-            raise PolicyError(f"{directory}: no tokenizer could be loaded ({reason})") from None
+            raise PolicyError(f"{directory}: no tokenizer; copy the whole checkpoint again ({reason})") from None
         if len(self.tokenizer) > config.text.vocab_size:
             raise PolicyError(
                 f"{directory}: the tokenizer has {len(self.tokenizer)} tokens, the embedding only "
