@@ -217,7 +217,7 @@ def _apply(
     optimiser: optax.GradientTransformation, state: LearnerState, grads: Params, loss: jax.Array
 ) -> tuple[LearnerState, jax.Array, jax.Array]:
     """(state after one step, gradient norm, skipped): the same state where anything is not finite."""
-    norm = optax.global_norm(grads)
+    norm = optax.tree.norm(grads)
     finite = jnp.isfinite(norm) & jnp.isfinite(loss)
     updates, opt_state = optimiser.update(grads, state.opt_state, state.params)
     stepped: Any = optax.apply_updates(state.params, updates)
