@@ -5,23 +5,23 @@ branch for every slot.) Types compile apart from each other, so changing one lea
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import struct
 
-from jaxenv import text
 from jaxenv.environment import Environment, Episode, Level, Params
 from jaxenv.text import Text
-
-Episodes = tuple[Episode, ...]
 
 
 @struct.dataclass
 class View:
-    """What a policy sees of every slot: pixels uint8[B, canvas, canvas, 3], prompt texts [B]."""
+    """What a policy sees of every slot: pixels uint8[B, canvas, canvas, 3], prompt texts [B]. A batch of all
+    types is of NumPy arrays."""
 
     pixels: jax.Array
     prompt: Text
@@ -37,6 +37,16 @@ class Outcome:
     verdict: jax.Array
 
 
+class Group(NamedTuple):
+    """The episodes [slots] of one environment type, and what is seen of them."""
+
+    episodes: Episode
+    view: View
+
+
+Groups = tuple[Group, ...]
+
+
 class Mixture:
     """`slots` episodes of each of `envs`; slot i of environment e is row e * slots + i of every batch.
     Replies are at most `reply_capacity` bytes."""
@@ -45,8 +55,9 @@ class Mixture:
         self.envs = tuple(envs)
         self.slots = slots
         self.reply_capacity = reply_capacity
-        self._reset = [jax.jit(_resetter(env)) for env in self.envs]
-        self._step = [jax.jit(_stepper(env)) for env in self.envs]
+        # Each program picks its own part of keys, levels and limits: indexing outside costs a dispatch each.
+        self._reset = [jax.jit(_resetter(env, e)) for e, env in enumerate(self.envs)]
+        self._step = [jax.jit(_stepper(env, e)) for e, env in enumerate(self.envs)]
 
     @property
     def size(self) -> int:
@@ -64,38 +75,39 @@ class Mixture:
         )
 
         def compile_one(e: int) -> None:
-            at = jax.tree.map(lambda leaf: leaf[e], level)
-            _, episodes = self._reset[e](keys[e], at)
-            jax.block_until_ready(self._step[e](keys[e], episodes, reply, max_turns[e]))
+            group = self._reset[e](keys, level)
+            jax.block_until_ready(self._step[e](keys, group.episodes, reply, max_turns))
 
         with ThreadPoolExecutor() as threads:
             list(threads.map(compile_one, range(len(self.envs))))
 
-    def reset(self, keys: jax.Array, level: Level) -> tuple[View, Episodes]:
+    def reset(self, keys: jax.Array, level: Level) -> tuple[View, Groups]:
         """Fresh episodes from keys key[E, slots] and level leaves int32[E, slots]. Equal keys and scales
         give equal instances."""
-        views, episodes = [], []
-        for e in range(len(self.envs)):
-            view, started = self._reset[e](keys[e], jax.tree.map(lambda leaf, e=e: leaf[e], level))
-            views.append(view)
-            episodes.append(started)
-        return _join_views(views), tuple(episodes)
+        groups = tuple(reset(keys, level) for reset in self._reset)
+        return _join(groups), groups
 
     def step(
-        self, keys: jax.Array, episodes: Episodes, replies: Text, max_turns: jax.Array
-    ) -> tuple[View, Episodes, Outcome]:
+        self, keys: jax.Array, groups: Groups, replies: Text, max_turns: jax.Array
+    ) -> tuple[View, Groups, Outcome]:
         """One turn: keys key[E, slots], replies [B], max_turns int32[E] (0: the environment's own). Slots
-        that are done stay as they are."""
-        views, after, outcomes = [], [], []
-        for e in range(len(self.envs)):
-            rows = slice(e * self.slots, (e + 1) * self.slots)
-            reply = Text(replies.data[rows], replies.length[rows])
-            view, moved, outcome = self._step[e](keys[e], episodes[e], reply, max_turns[e])
-            views.append(view)
-            after.append(moved)
+        that are done stay as they are; a type whose slots all are is not computed."""
+        after, outcomes = [], []
+        for e, group in enumerate(groups):
+            if bool(np.asarray(group.episodes.done).all()):
+                outcome = _nothing(group.episodes.done)
+            else:
+                rows = slice(e * self.slots, (e + 1) * self.slots)
+                reply = Text(replies.data[rows], replies.length[rows])
+                group, outcome = self._step[e](keys, group.episodes, reply, max_turns)
+            after.append(group)
             outcomes.append(outcome)
-        joined = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *outcomes)
-        return _join_views(views), tuple(after), joined
+        return _join(after), tuple(after), jax.tree.map(_concatenate, *outcomes)
+
+
+def _nothing(done: jax.Array) -> Outcome:
+    zeros = np.zeros(done.shape, np.int32)
+    return Outcome(zeros.astype(np.float32), done, zeros > 0, zeros)  # type: ignore[arg-type]
 
 
 def _view(env: Environment, episodes: Episode) -> View:
@@ -103,36 +115,43 @@ def _view(env: Environment, episodes: Episode) -> View:
     return jax.vmap(draw)(episodes)
 
 
-def _resetter(env: Environment):
-    def reset(keys: jax.Array, level: Level) -> tuple[View, Episode]:
-        params = Params(level, jnp.zeros_like(level.scale))
-        episodes = jax.vmap(env.sample_level)(keys, params)
-        return _view(env, episodes), episodes
+def _resetter(env: Environment, e: int) -> Callable[[jax.Array, Level], Group]:
+    def reset(keys: jax.Array, level: Level) -> Group:
+        own = jax.tree.map(lambda leaf: leaf[e], level)
+        episodes = jax.vmap(env.sample_level)(keys[e], Params(own, jnp.zeros_like(own.scale)))
+        return Group(episodes, _view(env, episodes))
 
     return reset
 
 
-def _stepper(env: Environment):
+def _stepper(
+    env: Environment, e: int
+) -> Callable[[jax.Array, Episode, Text, jax.Array], tuple[Group, Outcome]]:
     blind = dataclasses.replace(env, observe=("symbolic",))
+
+    def one(key: jax.Array, episode: Episode, reply: Text, max_turns: jax.Array) -> tuple[Episode, Outcome]:
+        params = Params(episode.level, max_turns)
+        _, after, reward, _, _, info = blind.step_text(key, episode, reply, params)
+        return after, Outcome(reward, after.done, info["success"], info["verdict"])
 
     def step(
         keys: jax.Array, episodes: Episode, replies: Text, max_turns: jax.Array
-    ) -> tuple[View, Episode, Outcome]:
-        def one(key: jax.Array, episode: Episode, reply: Text):
-            params = Params(episode.level, max_turns)
-            _, after, reward, _, _, info = blind.step_text(key, episode, reply, params)
-            return after, Outcome(reward, after.done, info["success"], info["verdict"])
-
-        after, outcome = jax.vmap(one)(keys, episodes, replies)
-        return _view(env, after), after, outcome
+    ) -> tuple[Group, Outcome]:
+        after, outcome = jax.vmap(one, in_axes=(0, 0, 0, None))(keys[e], episodes, replies, max_turns[e])
+        return Group(after, _view(env, after)), outcome
 
     return step
 
 
-def _join_views(views: list[View]) -> View:
-    capacity = max(view.prompt.capacity for view in views)
-    prompts = [jax.vmap(lambda t: text.resize(t, capacity))(view.prompt) for view in views]
-    return View(
-        jnp.concatenate([view.pixels for view in views]),
-        Text(jnp.concatenate([p.data for p in prompts]), jnp.concatenate([p.length for p in prompts])),
-    )
+def _join(groups: Sequence[Group]) -> View:
+    """One batch of all types, put together on the host, where the prompts become tokens."""
+    prompts = [group.view.prompt for group in groups]
+    capacity = max(prompt.capacity for prompt in prompts)
+    data = [np.pad(prompt.data, ((0, 0), (0, capacity - prompt.capacity))) for prompt in prompts]
+    pixels = _concatenate(*(group.view.pixels for group in groups))
+    lengths = _concatenate(*(prompt.length for prompt in prompts))
+    return View(pixels, Text(_concatenate(*data), lengths))
+
+
+def _concatenate(*parts: Any) -> Any:
+    return np.concatenate([np.asarray(part) for part in parts])

@@ -46,14 +46,14 @@ def decode_batch(texts: Text) -> list[str]:
 
 
 def encode_batch(strings: Sequence[str], capacity: int) -> Text:
-    """A batch of texts; of a string that does not fit, the last `capacity` bytes are kept."""
+    """A batch of texts as NumPy arrays; of a string that does not fit, the last `capacity` bytes are kept."""
     data = np.zeros((len(strings), capacity), np.uint8)
     lengths = np.zeros(len(strings), np.int32)
     for i, string in enumerate(strings):
         raw = string.encode()[-capacity:]
         data[i, : len(raw)] = np.frombuffer(raw, np.uint8)
         lengths[i] = len(raw)
-    return Text(jnp.asarray(data), jnp.asarray(lengths))
+    return Text(data, lengths)  # type: ignore[arg-type]
 
 
 def pack(words: jax.Array, lengths: jax.Array) -> Text:

@@ -56,7 +56,7 @@ def test_rows_are_the_slots_of_each_type_in_order(mixture: Mixture):
         e, slot = divmod(row, SLOTS)
         params = Params(part(LEVEL, e, slot), jnp.int32(0))
         episode = ENVS[e].sample_level(keys(0)[e, slot], params)
-        assert_same(episode, part(episodes[e], slot))
+        assert_same(episode, part(episodes[e].episodes, slot))
         assert_same(ENVS[e].draw(episode.state, 32), view.pixels[row])
         assert prompt == text.decode(ENVS[e].prompt(episode))
 
@@ -65,7 +65,7 @@ def test_equal_keys_and_scales_give_equal_instances(mixture: Mixture):
     same = jnp.broadcast_to(jax.random.key(7), (2, SLOTS))
     level = Level(LEVEL.harness, jnp.ones_like(LEVEL.scale))
     _, episodes = mixture.reset(same, level)
-    for played in episodes:
+    for played in (group.episodes for group in episodes):
         assert_same(part(played.state, 0), part(played.state, 1))
         assert played.level.harness.tolist() != [0, 0, 0]
     _, others = mixture.reset(keys(8), level)
@@ -78,10 +78,10 @@ def test_a_step_is_the_step_of_each_environment(mixture: Mixture):
     view, after, outcome = mixture.step(keys(1), episodes, replies(words), NO_LIMIT)
     for row, word in enumerate(words):
         e, slot = divmod(row, SLOTS)
-        episode, params = part(episodes[e], slot), Params(part(LEVEL, e, slot), jnp.int32(0))
+        episode, params = part(episodes[e].episodes, slot), Params(part(LEVEL, e, slot), jnp.int32(0))
         reply = part(replies([word]), 0)
         _, alone, reward, _, _, info = ENVS[e].step_text(keys(1)[e, slot], episode, reply, params)
-        assert_same(alone, part(after[e], slot))
+        assert_same(alone, part(after[e].episodes, slot))
         wanted = (reward, alone.done, info["success"], info["verdict"])
         assert_same(wanted, tuple(part(leaf, row) for leaf in jax.tree.leaves(outcome)))
         assert text.decode(part(view.prompt, row)) == text.decode(ENVS[e].prompt(alone))
@@ -95,7 +95,7 @@ def test_done_slots_stay_as_they_are(mixture: Mixture):
     again, twice, outcome = mixture.step(keys(2), once, down, NO_LIMIT)
     for row in (0, 2, 5):  # those of scale 0, won in one turn
         e, slot = divmod(row, SLOTS)
-        assert_same(part(once[e], slot), part(twice[e], slot))
+        assert_same(part(once[e].episodes, slot), part(twice[e].episodes, slot))
         assert_same(part(view, row), part(again, row))
     assert outcome.reward.tolist() == [0, 1, 0, 1, 1, 0]
     assert outcome.done.all()
@@ -116,7 +116,7 @@ def test_nothing_is_compiled_after_compile():
     mixture.compile(keys(0), LEVEL, NO_LIMIT)
     programs = lambda: [f._cache_size() for f in (*mixture._reset, *mixture._step)]  # noqa: E731
     assert programs() == [1, 1, 1, 1]
-    episodes: tuple[Episode, ...] = mixture.reset(keys(1), LEVEL)[1]
+    episodes = mixture.reset(keys(1), LEVEL)[1]
     other = Level(LEVEL.scale, jnp.zeros_like(LEVEL.scale))
     for level in (LEVEL, other):
         episodes = mixture.reset(keys(1), level)[1]

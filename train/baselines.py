@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxenv import text
 from jaxenv.environment import Environment, Level
-from jaxenv.mixture import Episodes, Mixture
+from jaxenv.mixture import Groups, Mixture
 from train.compilation import in_threads
 
 CANDIDATES = 10
@@ -22,16 +22,16 @@ def best_fixed_answers(
     Candidates are the experts' commonest first answers to these same instances, so the baseline is, if
     anything, too good.
     """
-    _, episodes = mixture.reset(reset_keys, level)
+    _, groups = mixture.reset(reset_keys, level)
     shape = (len(mixture.envs), mixture.slots)
     expert_keys = jax.random.split(key, shape)
     answers = in_threads(
-        partial(_commonest, mixture.envs[e], expert_keys[e], episodes[e]) for e in range(shape[0])
+        partial(_commonest, mixture.envs[e], expert_keys[e], groups[e].episodes) for e in range(shape[0])
     )
     best = np.zeros(shape, bool)
     for c in range(CANDIDATES):
         replies = [ranked[c % len(ranked)] for ranked in answers]
-        solved = _play_constant(mixture, key, episodes, replies, max_turns)
+        solved = _play_constant(mixture, key, groups, replies, max_turns)
         better = solved.sum(1) > best.sum(1)
         best[better] = solved[better]
     return best
@@ -43,7 +43,7 @@ def _commonest(env: Environment, keys: jax.Array, episodes) -> list[str]:
 
 
 def _play_constant(
-    mixture: Mixture, key: jax.Array, episodes: Episodes, replies: list[str], max_turns: jax.Array
+    mixture: Mixture, key: jax.Array, groups: Groups, replies: list[str], max_turns: jax.Array
 ) -> np.ndarray:
     shape = (len(mixture.envs), mixture.slots)
     rows = [reply for reply in replies for _ in range(mixture.slots)]
@@ -52,7 +52,7 @@ def _play_constant(
     success = np.zeros(shape, bool)
     for t in range(mixture.longest(max_turns)):
         keys = jax.random.split(jax.random.fold_in(key, t), shape)
-        _, episodes, outcome = mixture.step(keys, episodes, said, max_turns)
+        _, groups, outcome = mixture.step(keys, groups, said, max_turns)
         success |= np.asarray(outcome.success).reshape(shape)
         if bool(np.asarray(outcome.done).all()):
             break

@@ -95,7 +95,7 @@ class Actor:
         returns, success = np.zeros(size, np.float32), np.zeros(size, bool)
         lengths, verdicts = np.zeros(size, np.int32), np.zeros(4, np.int32)
         active, turns, cut = np.arange(size), [], 0
-        view, episodes = mixture.reset(reset_keys, level)
+        view, groups = mixture.reset(reset_keys, level)
         for t in range(mixture.longest(max_turns)):
             turn_key = jax.random.fold_in(sample_key, t)
             token_keys = jax.random.split(jax.random.fold_in(turn_key, 0), size)
@@ -108,10 +108,9 @@ class Actor:
             replies = [""] * size
             for turn in played:
                 replies[turn.row] = turn.reply
-            view, episodes, outcome = mixture.step(
-                step_keys, episodes, text.encode_batch(replies, mixture.reply_capacity), max_turns
+            view, groups, outcome = mixture.step(
+                step_keys, groups, text.encode_batch(replies, mixture.reply_capacity), max_turns
             )
-            outcome = jax.device_get(outcome)
             lengths[active] += 1
             returns[active] += outcome.reward[active]
             success[active] |= outcome.success[active]

@@ -40,7 +40,7 @@ class LightsOut(TileEnvironment):
     grammar = Coordinates(SIDE, SIDE)
     task = "Switch all lamps off. Answer the row and column of a lamp to press, like <answer>2 3</answer>."
     rules = "A press flips the lamp and the lamps above, below, left and right of it."
-    max_turns: ClassVar[tuple[int, ...]] = (8, 12, 20)
+    max_turns: ClassVar[tuple[int, ...]] = (6, 9, 14)
     hidden = ("presses",)
     tileset = ("lamp:off", "lamp:on")
 

@@ -59,7 +59,7 @@ class DoorKey(TileEnvironment):
         "Answer <answer>left</answer>, right, forward, pickup, drop or toggle."
     )
     rules = "Left and right turn you. Pickup, drop and toggle act on the cell ahead. Toggle opens the door."
-    max_turns: ClassVar[tuple[int, ...]] = (24, 40, 80)
+    max_turns: ClassVar[tuple[int, ...]] = (18, 26, 40)
     tileset = (
         "floor",
         "wall",

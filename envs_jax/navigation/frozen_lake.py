@@ -48,7 +48,7 @@ class FrozenLake(TileEnvironment):
     grammar = Word(grids.MOVES)
     task = "Walk to the gift and stay out of the holes. Answer <answer>up</answer>, down, left or right."
     rules = "A move goes one cell. A hole ends the game. The edge stops you. On a large lake you may slip."
-    max_turns: ClassVar[tuple[int, ...]] = (12, 24, 64)
+    max_turns: ClassVar[tuple[int, ...]] = (10, 18, 48)
     expert_success = (1.0, 1.0, 0.5)
     tileset = ("ice", "ice hole", "ice gift", "ice agent", "ice hole agent", "ice gift agent")
 

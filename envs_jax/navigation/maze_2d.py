@@ -51,7 +51,7 @@ class Maze2D(TileEnvironment):
     grammar = Word(grids.MOVES)
     task = "Walk through the maze to the flag. Answer <answer>up</answer>, down, left or right."
     rules = "A move goes one cell; walls stop you. On the board, letters are the open sides of a cell."
-    max_turns: ClassVar[tuple[int, ...]] = (16, 40, 120)
+    max_turns: ClassVar[tuple[int, ...]] = (12, 28, 60)
     tileset = tuple(
         f"floor walls:{walls}{things}"
         for things in ("", " flag", " agent", " flag agent")

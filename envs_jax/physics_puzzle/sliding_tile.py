@@ -22,7 +22,7 @@ SIDE = 4
 SIDES = np.array([2, 3, 4], np.int32)
 SHORTEST = np.array([1, 4, 8], np.int32)
 LONGEST = np.array([6, 12, 30], np.int32)
-MAX_TURNS = (12, 30, 80)
+MAX_TURNS = (8, 18, 45)
 CAPACITY = int(LONGEST.max()) + max(MAX_TURNS)
 HALF_RING = 6
 

@@ -59,7 +59,7 @@ class Sokoban(TileEnvironment):
     grammar = Moves(grids.MOVES, LIMIT)
     task = "Push all boxes onto targets. Answer 1 to 4 of up, down, left, right: <answer>up left</answer>."
     rules = "You push one box at a time and never pull. A blocked move does nothing."
-    max_turns: ClassVar[tuple[int, ...]] = (8, 20, 40)
+    max_turns: ClassVar[tuple[int, ...]] = (6, 12, 20)
     tileset = (
         "floor",
         "wall",

@@ -42,7 +42,9 @@ class Chat:
             self.tokenizer = AutoTokenizer.from_pretrained(str(directory))
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
-            raise PolicyError(f"{directory}: no tokenizer; copy the whole checkpoint again ({reason})") from None
+            raise PolicyError(
+                f"{directory}: no tokenizer; copy the whole checkpoint again ({reason})"
+            ) from None
         if len(self.tokenizer) > config.text.vocab_size:
             raise PolicyError(
                 f"{directory}: the tokenizer has {len(self.tokenizer)} tokens, the embedding only "
@@ -53,6 +55,9 @@ class Chat:
             raise PolicyError(f"canvas: {canvas} is not a multiple of the {per_token} pixels of a token")
         self.grid = (canvas // per_token, canvas // per_token)
         self.head, self.tail = self._template(config)
+        is_image = self.head == self.image_token
+        self._head_positions, self._text_starts = mrope_positions(is_image, [self.grid])
+        self._head_slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
         self.stop = self._mask(config, [END_OF_TURN, END_OF_TEXT])
         special = self._mask(config, self.tokenizer.all_special_tokens)
         known = np.arange(config.text.vocab_size) < len(self.tokenizer)
@@ -70,20 +75,22 @@ class Chat:
     def decode(self, tokens: np.ndarray, lengths: np.ndarray) -> list[str]:
         """Texts of sampled rows int32[B, M], without special tokens."""
         rows = [row[:length] for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
-        return self.tokenizer.batch_decode(rows, skip_special_tokens=True)
+        return self.tokenizer.backend_tokenizer.decode_batch(rows, skip_special_tokens=True)
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        if not texts:
-            return []
-        return self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
+        encodings = self.tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
     def _row(self, ids: list[int]) -> PromptRow:
-        tokens = np.array([*self.head, *ids, *self.tail], np.int32)
-        is_image = np.zeros(len(tokens), bool)
-        is_image[: len(self.head)] = self.head == self.image_token
-        positions, following = mrope_positions(is_image, [self.grid])
-        slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
-        return PromptRow(tokens, positions, slots, following)
+        tokens = np.concatenate([self.head, np.array(ids, np.int32), self.tail])
+        after = len(tokens) - len(self.head)
+        text_positions = np.broadcast_to(self._text_starts + np.arange(after, dtype=np.int32), (3, after))
+        return PromptRow(
+            tokens,
+            np.concatenate([self._head_positions, text_positions], axis=1),
+            np.concatenate([self._head_slots, np.full(after, -1, np.int32)]),
+            self._text_starts + after,
+        )
 
     def _template(self, config: PolicyConfig) -> tuple[np.ndarray, np.ndarray]:
         content = [{"type": "image"}, {"type": "text", "text": PLACEHOLDER}]
