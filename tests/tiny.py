@@ -48,7 +48,7 @@ def make_learner(agent: Agent, learning_rate: float = 1e-3, **config: float) -> 
 
 
 def make_trainer(agent: Agent, learner: Learner, hdc: HDCConfig = HDC) -> Trainer:
-    return Trainer(agent, learner, hdc, GROUP, GROUPS, most_turns=64, epochs=1)
+    return Trainer(agent, learner, hdc, 2, GROUP, GROUPS, most_turns=64, epochs=1)
 
 
 def level(harness: int = 0, scale: int = 0) -> Level:
@@ -70,8 +70,11 @@ def _expert(env: Environment):
 def demonstrations(agent: Agent, seed: int) -> list[Pack]:
     """The expert's reply to the first view of a fresh instance in every slot, with advantage 1."""
     keys = reset_keys(seed)
-    view, episodes = agent.mixture.reset(keys, level())
-    said = [_expert(env)(*part) for env, *part in zip(agent.mixture.envs, keys, episodes, strict=True)]
+    view, groups = agent.mixture.reset(keys, level())
+    said = [
+        _expert(env)(key, group.episodes)
+        for env, key, group in zip(agent.mixture.envs, keys, groups, strict=True)
+    ]
     replies = agent.chat.replies([line for part in said for line in text.decode_batch(part)])
     prompts = agent.chat.prompts(text.decode_batch(view.prompt))
     pixels = np.asarray(view.pixels)
