@@ -42,6 +42,9 @@ class GRPOConfig:
     """Seed of instances, sampling and evaluation."""
     curriculum: Literal["hdc", "scale", "harness", "none"] = "hdc"
     """hdc moves harness and scale; scale and harness move one of them; none trains at the hardest level."""
+    target_scale: int = 0
+    """Largest scale the curriculum goes to (at most the environment's own). 0 suits the small policy in ten
+    minutes: the boards stay small while the helping texts are taken away; 2 is the whole curriculum."""
     group_size: int = 8
     """Episodes that share an instance."""
     groups: int = 2
@@ -52,7 +55,7 @@ class GRPOConfig:
     """Harness level of the evaluation: 0 shows all texts, 4 only the picture and the task."""
     eval_scale: int = 0
     """Scale of the evaluation."""
-    learning_rate: float = 3e-4
+    learning_rate: float = 5e-4
     """Step size of Adam after the warm-up."""
     warmup_steps: int = 5
     """Steps over which the step size rises from 0."""
@@ -137,7 +140,16 @@ def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
         optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps),
     )
     hdc = dataclasses.replace(config.hdc, mode=config.curriculum)
-    return Trainer(agent, learner, hdc, config.group_size, config.groups, config.most_turns, config.epochs)
+    return Trainer(
+        agent,
+        learner,
+        hdc,
+        config.target_scale,
+        config.group_size,
+        config.groups,
+        config.most_turns,
+        config.epochs,
+    )
 
 
 def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:

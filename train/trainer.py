@@ -36,6 +36,7 @@ class Trainer:
         agent: Agent,
         learner: Learner,
         hdc: HDCConfig,
+        target_scale: int,
         group_size: int,
         groups: int,
         most_turns: int,
@@ -55,16 +56,19 @@ class Trainer:
                 f"pack_lengths: the last, {learner.lengths[-1]}, does not hold a prompt of {prompt} tokens "
                 f"(actor.prompt_buckets) with a reply of {reply} (actor.max_new_tokens)"
             )
-        self.agent, self.learner, self.hdc = agent, learner, hdc
+        if target_scale < 0:
+            raise ValueError(f"target_scale: {target_scale} must be at least 0")
+        self.agent, self.learner, self.hdc, self.target_scale = agent, learner, hdc, target_scale
         self.group_size, self.groups, self.most_turns, self.epochs = group_size, groups, most_turns, epochs
         self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
         self._sample = jax.jit(partial(_sample_levels, hdc, groups, group_size))
         self._update_frontier = jax.jit(partial(_update_frontier, hdc))
 
     def init(self, seed: int) -> TrainState:
-        top = jnp.array([env.num_scales - 1 for env in self.agent.mixture.envs], jnp.int32)
+        own = jnp.array([env.num_scales - 1 for env in self.agent.mixture.envs], jnp.int32)
+        frontier = curriculum.init(self.hdc, jnp.minimum(own, self.target_scale))
         learner = self.learner.init(self.agent.policy.params)
-        return TrainState(learner, curriculum.init(self.hdc, top), jax.random.key(seed), jnp.int32(0))
+        return TrainState(learner, frontier, jax.random.key(seed), jnp.int32(0))
 
     def step(self, state: TrainState) -> tuple[TrainState, dict[str, float], Rollout]:
         """(state after the step, metrics, the episodes played)."""
