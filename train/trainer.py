@@ -85,7 +85,7 @@ class Trainer:
             copies=self.group_size,
         )
         rng = np.random.default_rng([zlib.crc32(np.asarray(jax.random.key_data(key)).tobytes()), number])
-        experience = make_experience(rollout, self.group_size, self.most_turns, rng)
+        experience = make_experience(rollout, self.group_size, self.most_turns, rng, len(self.agent.names))
         learner, losses = state.learner, {}
         for _ in range(self.epochs):
             learner, losses = self.learner.update(learner, experience.packs, experience.tokens)

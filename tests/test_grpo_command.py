@@ -1,0 +1,196 @@
+"""`python -m train.grpo` as a user runs it: to the end, killed, stopped, damaged, misused."""
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tiny
+
+from train import checkpoints, cli, grpo
+from train.policy.weights import load_policy
+from train.report import read_metrics
+
+STEPS = 6
+FLAGS = (
+    "env-set", "model", "steps", "out", "resume", "seed", "curriculum", "group-size", "groups",
+    "eval-episodes", "learning-rate",
+)  # fmt: skip
+SMALL = f"""
+    --env-set {tiny.ENVS} --steps {STEPS} --seed 3 --group-size {tiny.GROUP} --groups {tiny.GROUPS}
+    --eval-episodes 8 --learning-rate 1e-3 --save-every 2 --canvas {tiny.CANVAS} --pack-lengths {tiny.LENGTH}
+    --actor.rows 8 --actor.prompt-buckets 160 --actor.max-new-tokens 12
+    --learner.micro-tokens 1536 --learner.answer-tokens 256
+""".split()
+
+
+def start(*arguments: str | Path) -> subprocess.Popen:
+    command = [sys.executable, "-m", "train.grpo", *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(*arguments: str | Path) -> tuple[str, str]:
+    """Output and errors of a run that must end well."""
+    process = start(*arguments)
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
+    assert "Traceback" not in err
+    return out, err
+
+
+def start_steps(out: Path, model: Path, steps: int) -> subprocess.Popen:
+    """A new run that has done at least so many steps."""
+    process = start("--model", model, "--out", out, *SMALL)
+    while len(read_metrics(out)) < steps:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    return process
+
+
+@pytest.fixture(scope="module")
+def whole(model: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Directory and output of an uninterrupted run."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    return out, finish("--model", model, "--out", out, *SMALL)[0]
+
+
+def same_metrics(out: Path, whole: tuple[Path, str]) -> None:
+    assert (out / "metrics.jsonl").read_text() == (whole[0] / "metrics.jsonl").read_text()
+
+
+@pytest.mark.slow
+def test_a_run_leaves_everything_behind(whole: tuple[Path, str], agent) -> None:
+    out, told = whole
+    records = read_metrics(out)
+    assert [record["step"] for record in records] == list(range(1, STEPS + 1))
+    assert any(record["grad_norm"] > 0 for record in records)
+    assert json.loads((out / "config.json").read_text())["seed"] == 3
+    assert list((out / "tensorboard").glob("events.out.tfevents.*"))
+    assert (out / "learning_curves.png").stat().st_size > 1000
+    assert (out / "results.md").read_text().count("frozen_lake") == 2
+    environments = json.loads((out / "results.json").read_text())["environments"]
+    assert [row["counts"]["environment"] for row in environments] == tiny.ENVS.split(",")
+    assert environments[0]["counts"]["after"]["greedy"]["total"] == 8
+    assert [gif.name for gif in (out / "replays").iterdir()] == ["frozen_lake.gif"]
+    assert len((out / "timing.jsonl").read_text().splitlines()) == STEPS
+    trained = load_policy(out / "policy")
+    assert trained.config == agent.policy.config
+    assert f"run directory: {out}" in told
+    assert "rotate_matrix" in told
+    path, skipped = checkpoints.latest_whole(out / "checkpoints")
+    assert (path.name, skipped) == (f"step_{STEPS:08d}", [])
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_is_uninterrupted(whole, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    process = start_steps(out, model, random.randint(1, STEPS - 1))
+    process.kill()
+    process.communicate()
+    assert not (out / "policy").exists()
+    finish("--resume", out)
+    same_metrics(out, whole)
+    assert (out / "results.json").read_text() == (whole[0] / "results.json").read_text()
+
+
+@pytest.mark.slow
+def test_stopped_and_resumed_is_uninterrupted(whole, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "stopped"
+    process = start_steps(out, model, 1)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 0, err
+    assert "Stopping after this step" in err
+    last = read_metrics(out)[-1]["step"]
+    assert checkpoints.latest_whole(out / "checkpoints")[0].name == f"step_{last:08d}"
+    assert last < STEPS
+    assert load_policy(out / "policy")
+    assert not (out / "results.json").exists()
+    finish("--resume", out)
+    same_metrics(out, whole)
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_is_passed_over(whole, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "damaged"
+    process = start_steps(out, model, 5)  # checkpoints of steps 2 and 4
+    process.kill()
+    process.communicate()
+    newest, _ = checkpoints.latest_whole(out / "checkpoints")
+    victim = max((file for file in newest.rglob("*") if file.is_file()), key=lambda file: file.stat().st_size)
+    victim.write_bytes(victim.read_bytes()[:-10])
+    _, err = finish("--resume", out)
+    lines = [line for line in err.splitlines() if "checkpoint" in line]
+    assert len(lines) == 1
+    assert re.match(rf"warning: skipped checkpoint {newest.name}: .* bytes instead of", lines[0])
+    same_metrics(out, whole)
+
+
+def test_help_explains_every_flag() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "train.grpo", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    plain = re.sub(r"[│╭╮╰╯─]", " ", re.sub(r"\x1b\[[0-9;]*m", "", shown))
+    for flag in FLAGS:
+        told = re.search(rf"--{flag} (.*?)(?= --[a-z]|$)", " ".join(plain.split()))
+        assert told, flag
+        assert len(re.findall(r"[a-z]{2,}", told[1])) >= 3, told[0]
+
+
+def misuse(
+    arguments: list[str | Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The one line on stderr of a command that ends with exit code 2."""
+    monkeypatch.setattr(sys, "argv", ["grpo", *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        cli.run(grpo.main, grpo.GRPOConfig)
+    assert ended.value.code == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (["--env-set", "frozen_lke"], "no environment set 'frozen_lke'; did you mean 'frozen_lake'"),
+        (["--group-size", "3"], "actor.rows: 8 is not a multiple of group_size 3"),
+        (["--model", "nowhere"], "nowhere/config.json: no such file"),
+        (["--canvas", "50"], "canvas: 50"),
+        (["--pack-lengths", "160"], "pack_lengths: the last, 160,"),
+        (["--eval-scale", "9"], "scale: 9 is beyond"),
+        (["--eval-harness", "5"], "harness: 5 is not"),
+        (["--groups", "0"], "groups: 0"),
+        (["--hdc.window", "0"], "window must be at least 1"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    model: Path, tmp_path: Path, capsys, monkeypatch, changed: list[str], told: str
+) -> None:
+    out = tmp_path / "run"
+    assert told in misuse(["--model", model, "--out", out, *SMALL, *changed], capsys, monkeypatch)
+    assert not out.exists()  # so that the corrected command may use it
+
+
+def test_a_used_directory_is_refused(model: Path, tmp_path: Path, capsys, monkeypatch) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    told = misuse(["--model", model, "--out", tmp_path, *SMALL], capsys, monkeypatch)
+    assert f"out: {tmp_path} already holds a run; use --resume" in told
+
+
+def test_resuming_nothing_is_refused(tmp_path: Path, capsys, monkeypatch) -> None:
+    assert f"resume: {tmp_path} holds no run" in misuse(["--resume", tmp_path], capsys, monkeypatch)
+
+
+def test_a_mistake_shows_no_traceback() -> None:
+    process = start("--env-set", "frozen_lke")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert [line for line in err.splitlines() if line.startswith("error: ")] == err.splitlines()[-1:]
+    assert "Traceback" not in err
