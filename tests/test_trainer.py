@@ -86,11 +86,11 @@ def test_nothing_compiles_once_compiled(agent: Agent) -> None:
     trainer = tiny.make_trainer(agent, tiny.make_learner(agent), HDCConfig(delta_d=0, p_cur=0.7))
     state = trainer.init(1)
     trainer.compile(state)
+    pairs = ((0, 0), (1, 1), (4, 1), (2, 0))
+    levels = [(jnp.full(2, harness, jnp.int32), jnp.full(2, scale, jnp.int32)) for harness, scale in pairs]
     with count_compilations() as compiled:
-        for harness, scale in ((0, 0), (1, 1), (4, 1), (2, 0)):
-            frontier = state.frontier.replace(
-                harness=jnp.full(2, harness, jnp.int32), scale=jnp.full(2, scale, jnp.int32)
-            )
+        for harness, scale in levels:
+            frontier = state.frontier.replace(harness=harness, scale=scale)
             state, _, _ = trainer.step(state._replace(frontier=frontier))
     assert not compiled
 

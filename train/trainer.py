@@ -72,31 +72,18 @@ class Trainer:
 
     def step(self, state: TrainState) -> tuple[TrainState, dict[str, float], Rollout]:
         """(state after the step, metrics, the episodes played)."""
-        number = int(state.step) + 1
-        key = jax.random.fold_in(state.key, number)
-        reset_keys, level = self._sample(state.frontier, key)
-        rollout = self.agent.actor.play(
-            state.learner.params,
-            reset_keys,
-            jax.random.fold_in(key, 1),
-            level,
-            self.max_turns,
-            self.agent.actor.config.temperature,
-            copies=self.group_size,
-        )
-        rng = np.random.default_rng([zlib.crc32(np.asarray(jax.random.key_data(key)).tobytes()), number])
-        experience = make_experience(rollout, self.group_size, self.most_turns, rng, len(self.agent.names))
+        rollout, experience, level = self._play(state, self.max_turns)
         learner, losses = state.learner, {}
         for _ in range(self.epochs):
             learner, losses = self.learner.update(learner, experience.packs, experience.tokens)
-        frontier = self._update_frontier(state.frontier, level, jnp.asarray(rollout.success))
-        after = TrainState(learner, frontier, state.key, jnp.int32(number))
+        frontier = self._update_frontier(state.frontier, level, rollout.success)
+        after = TrainState(learner, frontier, state.key, jnp.int32(int(state.step) + 1))
         return after, self._metrics(rollout, experience, level, frontier) | losses, rollout
 
     def compile(self, state: TrainState) -> None:
-        """Compiles everything a step can need, side by side."""
+        """Compiles everything a step can need: the large programs side by side, the small ones by a turn."""
         reset_keys, level = self._sample(state.frontier, state.key)
-        agent, success = self.agent, jnp.zeros(self.agent.mixture.size, bool)
+        agent, success = self.agent, np.zeros(self.agent.mixture.size, bool)
         canvas = agent.mixture.envs[0].canvas
         in_threads(
             [
@@ -106,6 +93,26 @@ class Trainer:
                 lambda: jax.block_until_ready(self._update_frontier(state.frontier, level, success)),
             ]
         )
+        rollout, experience, level = self._play(state, jnp.ones_like(self.max_turns))
+        self._metrics(rollout, experience, level, state.frontier)
+
+    def _play(self, state: TrainState, max_turns: jax.Array) -> tuple[Rollout, Experience, Level]:
+        """The episodes of the next step, what is learnt from them, and their levels."""
+        number = int(state.step) + 1
+        key = jax.random.fold_in(state.key, number)
+        reset_keys, level = self._sample(state.frontier, key)
+        rollout = self.agent.actor.play(
+            state.learner.params,
+            reset_keys,
+            jax.random.fold_in(key, 1),
+            level,
+            max_turns,
+            self.agent.actor.config.temperature,
+            copies=self.group_size,
+        )
+        rng = np.random.default_rng([zlib.crc32(np.asarray(jax.random.key_data(key)).tobytes()), number])
+        experience = make_experience(rollout, self.group_size, self.most_turns, rng, len(self.agent.names))
+        return rollout, experience, level
 
     def _metrics(
         self, rollout: Rollout, experience: Experience, level: Level, frontier: Frontier
