@@ -15,7 +15,7 @@ from train.agent import Agent
 from train.compilation import in_threads
 from train.experience import Experience, make_experience
 from train.learner import Learner, LearnerState
-from train.rollout import Rollout
+from train.rollout import Rollout, join
 
 
 class TrainState(NamedTuple):
@@ -39,6 +39,7 @@ class Trainer:
         target_scale: int,
         group_size: int,
         groups: int,
+        rounds: int,
         most_turns: int,
         epochs: int,
     ) -> None:
@@ -59,9 +60,11 @@ class Trainer:
         if target_scale < 0:
             raise ValueError(f"target_scale: {target_scale} must be at least 0")
         self.agent, self.learner, self.hdc, self.target_scale = agent, learner, hdc, target_scale
-        self.group_size, self.groups, self.most_turns, self.epochs = group_size, groups, most_turns, epochs
+        self.group_size, self.groups, self.rounds = group_size, groups, rounds
+        self.most_turns, self.epochs = most_turns, epochs
+        self.single_turn = np.array([env.single_turn for env in agent.mixture.envs])
         self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
-        self._sample = jax.jit(partial(_sample_levels, hdc, groups, group_size))
+        self._sample = jax.jit(partial(_sample_levels, hdc, groups * rounds, group_size))
         self._update_frontier = jax.jit(partial(_update_frontier, hdc))
 
     def init(self, seed: int) -> TrainState:
@@ -75,56 +78,79 @@ class Trainer:
         number = int(state.step) + 1
         key = jax.random.fold_in(state.key, number)
         reset_keys, level = self._sample(state.frontier, key)
-        rollout = self.agent.actor.play(
-            state.learner.params,
-            reset_keys,
-            jax.random.fold_in(key, 1),
-            level,
-            self.max_turns,
-            self.agent.actor.config.temperature,
-            copies=self.group_size,
-        )
+        rollout = join([self._play(state, r, reset_keys, level, key) for r in range(self.rounds)])
+        envs, slots = len(self.agent.names), self.agent.mixture.slots
+        environment = np.tile(np.repeat(np.arange(envs), slots), self.rounds)
         rng = np.random.default_rng([zlib.crc32(np.asarray(jax.random.key_data(key)).tobytes()), number])
-        experience = make_experience(rollout, self.group_size, self.most_turns, rng, len(self.agent.names))
+        experience = make_experience(rollout, self.group_size, self.most_turns, rng, environment)
         learner, losses = state.learner, {}
         for _ in range(self.epochs):
             learner, losses = self.learner.update(learner, experience.packs, experience.tokens)
-        frontier = self._update_frontier(state.frontier, level, jnp.asarray(rollout.success))
+        flat = jax.tree.map(lambda leaf: self._by_round(leaf).reshape(-1), level)
+        frontier = self._update_frontier(
+            state.frontier,
+            jnp.asarray(environment, jnp.int32),
+            flat,
+            jnp.asarray(rollout.success),
+            jnp.asarray(rollout.lengths > 0),
+        )
         after = TrainState(learner, frontier, state.key, jnp.int32(number))
-        return after, self._metrics(rollout, experience, level, frontier) | losses, rollout
+        return after, self._metrics(rollout, experience, environment, frontier) | losses, rollout
+
+    def _play(
+        self, state: TrainState, number: int, reset_keys: jax.Array, level: Level, key: jax.Array
+    ) -> Rollout:
+        """Round 0 plays every type; the later ones those of a single turn, whose episodes cost one answer."""
+        own = lambda leaf: self._by_round(leaf)[number]  # noqa: E731
+        return self.agent.actor.play(
+            state.learner.params,
+            own(reset_keys),
+            jax.random.fold_in(key, 1 + number),
+            jax.tree.map(own, level),
+            self.max_turns,
+            self.agent.actor.config.temperature,
+            copies=self.group_size,
+            only=self.single_turn if number else None,
+        )
+
+    def _by_round(self, leaf: jax.Array) -> jax.Array:
+        """[E, rounds * slots] -> [rounds, E, slots]"""
+        return leaf.reshape(len(self.agent.names), self.rounds, -1).swapaxes(0, 1)
 
     def compile(self, state: TrainState) -> None:
         """Compiles everything a step can need, side by side."""
-        reset_keys, level = self._sample(state.frontier, state.key)
-        agent, success = self.agent, jnp.zeros(self.agent.mixture.size, bool)
+        all_keys, levels = self._sample(state.frontier, state.key)
+        reset_keys, level = jax.tree.map(lambda leaf: self._by_round(leaf)[0], (all_keys, levels))
+        agent, rows = self.agent, self.rounds * self.agent.mixture.size
+        number, nothing = jnp.zeros(rows, jnp.int32), jnp.zeros(rows, bool)
+        everything = (state.frontier, number, Level(number, number), nothing, nothing)
         canvas = agent.mixture.envs[0].canvas
         in_threads(
             [
                 lambda: agent.mixture.compile(reset_keys, level, self.max_turns),
                 lambda: agent.actor.compile(state.learner.params, (self.group_size, 1)),
                 lambda: self.learner.compile(state.learner, canvas),
-                lambda: jax.block_until_ready(self._update_frontier(state.frontier, level, success)),
+                lambda: jax.block_until_ready(self._update_frontier(*everything)),
             ]
         )
 
     def _metrics(
-        self, rollout: Rollout, experience: Experience, level: Level, frontier: Frontier
+        self, rollout: Rollout, experience: Experience, environment: np.ndarray, frontier: Frontier
     ) -> dict[str, float]:
-        names, turns = self.agent.names, max(int(rollout.lengths.sum()), 1)
+        names, turns, played = self.agent.names, int(rollout.lengths.sum()), rollout.lengths > 0
         metrics = {
-            "reward": float(rollout.returns.mean()),
-            "success": float(rollout.success.mean()),
+            "reward": float(rollout.returns[played].mean()),
+            "success": float(rollout.success[played].mean()),
             "mixed_groups": float(experience.mixed.mean()),
-            "turns": float(rollout.lengths.mean()),
+            "turns": float(rollout.lengths[played].mean()),
             "tokens": float(experience.tokens),
             "cut_replies": rollout.cut / turns,
         }
         for kind in (answers.NO_TAG, answers.NOT_IN_GRAMMAR, answers.ILLEGAL):
             name = answers.VERDICTS[kind].replace(" ", "_")
             metrics[f"rejected/{name}"] = float(rollout.verdicts[kind]) / turns
-        success = rollout.success.reshape(len(names), -1).mean(1)
         for e, name in enumerate(names):
-            metrics[f"success/{name}"] = float(success[e])
+            metrics[f"success/{name}"] = float(rollout.success[played & (environment == e)].mean())
             metrics[f"harness/{name}"] = int(frontier.harness[e])
             metrics[f"scale/{name}"] = int(frontier.scale[e])
         return metrics
@@ -141,10 +167,12 @@ def _sample_levels(
     return repeat(keys), Level(repeat(harness), repeat(scale))
 
 
-def _update_frontier(hdc: HDCConfig, frontier: Frontier, level: Level, success: jax.Array) -> Frontier:
-    envs, slots = level.harness.shape
-    env = jnp.repeat(jnp.arange(envs, dtype=jnp.int32), slots)
-    valid = jnp.ones(envs * slots, bool)
-    return curriculum.update(
-        hdc, frontier, env, level.harness.reshape(-1), level.scale.reshape(-1), success, valid
-    )
+def _update_frontier(
+    hdc: HDCConfig,
+    frontier: Frontier,
+    environment: jax.Array,
+    level: Level,
+    success: jax.Array,
+    played: jax.Array,
+) -> Frontier:
+    return curriculum.update(hdc, frontier, environment, level.harness, level.scale, success, played)
