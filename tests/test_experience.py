@@ -31,12 +31,13 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+ONE_TYPE = np.zeros(12, int)
 RETURNS = [1.0, 0.0, 0.0, 0.0] + [0.5] * 4 + [0.0, 0.25, 0.75, 1.0]
 
 
 def test_every_turn_has_its_episodes_advantage() -> None:
     turns = [turn(row, f"{row} at {t}") for row in range(12) for t in range(1 + row % 3)]
-    found = make_experience(rollout(RETURNS, turns), 4, 100, rng())
+    found = make_experience(rollout(RETURNS, turns), 4, 100, rng(), ONE_TYPE)
     wanted = np.asarray(group_advantages(np.float32(RETURNS).reshape(3, 4))).reshape(-1)
     answers = [answer for pack in found.packs for answer in pack.answers]
     assert {answer.tokens[0] for answer in answers} == {0, 1, 2, 3, 8, 9, 10, 11}
@@ -48,11 +49,11 @@ def test_every_turn_has_its_episodes_advantage() -> None:
 
 def test_groups_without_a_difference_only_count() -> None:
     turns = [turn(row, f"{row}", tokens=row + 1) for row in range(12)]
-    found = make_experience(rollout(RETURNS, turns), 4, 100, rng())
+    found = make_experience(rollout(RETURNS, turns), 4, 100, rng(), ONE_TYPE)
     assert list(found.mixed) == [True, False, True]
     assert found.tokens == sum(range(1, 13))
     assert sum(pack.answer_length for pack in found.packs) == found.tokens - (5 + 6 + 7 + 8)
-    nothing = make_experience(rollout([0.5] * 12, turns), 4, 100, rng())
+    nothing = make_experience(rollout([0.5] * 12, turns), 4, 100, rng(), ONE_TYPE)
     assert (nothing.packs, nothing.tokens, nothing.mixed.any()) == ([], found.tokens, False)
 
 
@@ -69,22 +70,22 @@ def weights(found: Experience) -> dict[int, float]:
 
 def test_a_part_of_the_turns_stands_for_all() -> None:
     """The weights make the expected advantage of every turn what it was."""
-    whole = weights(make_experience(many_turns(), 4, 100, rng()))
-    draws = [weights(make_experience(many_turns(), 4, 5, rng(seed))) for seed in range(400)]
+    whole = weights(make_experience(many_turns(), 4, 100, rng(), ONE_TYPE[:4]))
+    draws = [weights(make_experience(many_turns(), 4, 5, rng(seed), ONE_TYPE[:4])) for seed in range(400)]
     assert {len(draw) for draw in draws} == {5}
     mean = {mark: np.mean([draw.get(mark, 0.0) for draw in draws]) for mark in whole}
     assert mean == pytest.approx(whole, rel=0.2)
-    assert make_experience(many_turns(), 4, 5, rng()).tokens == 24
+    assert make_experience(many_turns(), 4, 5, rng(), ONE_TYPE[:4]).tokens == 24
 
 
 def test_the_part_is_seeded() -> None:
-    kept = [weights(make_experience(many_turns(), 4, 6, rng(seed))) for seed in (1, 1, 2)]
+    kept = [weights(make_experience(many_turns(), 4, 6, rng(seed), ONE_TYPE[:4])) for seed in (1, 1, 2)]
     assert kept[0] == kept[1]
     assert kept[0].keys() != kept[2].keys()
 
 
 def test_answers_to_the_same_picture_and_text_share_a_pack() -> None:
     turns = [turn(0, "a"), turn(1, "a"), turn(2, "a", picture=1), turn(3, "b"), turn(0, "b"), turn(1, "a")]
-    found = make_experience(rollout(RETURNS[:4], turns), 4, 100, rng())
+    found = make_experience(rollout(RETURNS[:4], turns), 4, 100, rng(), ONE_TYPE)
     assert [[int(a.tokens[0]) for a in pack.answers] for pack in found.packs] == [[0, 1, 1], [2], [3, 0]]
     assert [pack.pixels[0, 0, 0] for pack in found.packs] == [0, 1, 0]

@@ -9,7 +9,7 @@ import pytest
 from toy import Countdown
 
 from jaxenv import text
-from jaxenv.environment import Episode, Level, Params
+from jaxenv.environment import Level, Params
 from jaxenv.mixture import Mixture
 
 

@@ -171,7 +171,7 @@ def test_the_ablations_start_where_they_should(agent: Agent, learner: Learner, m
 
 def test_sizes_that_do_not_fit_are_refused(agent: Agent, learner: Learner) -> None:
     with pytest.raises(ValueError, match="8 slots is not 3 groups of 4"):
-        Trainer(agent, learner, tiny.HDC, 2, 4, 3, most_turns=64, epochs=1)
+        Trainer(agent, learner, tiny.HDC, 2, 4, 3, 2, most_turns=64, epochs=1)
     actor = dataclasses.replace(tiny.ACTOR, rows=6)
     other = dataclasses.replace(
         agent, actor=type(agent.actor)(agent.policy, agent.chat, agent.mixture, actor)

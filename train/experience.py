@@ -22,30 +22,31 @@ class Experience(NamedTuple):
 
 
 def make_experience(
-    rollout: Rollout, group_size: int, most_turns: int, rng: np.random.Generator, environments: int = 1
+    rollout: Rollout, group_size: int, most_turns: int, rng: np.random.Generator, environment: np.ndarray
 ) -> Experience:
     """Every turn gets its episode's advantage among its group of `group_size` neighbouring episodes.
 
     Turns with advantage 0 change nothing and are left out. Of the others at most `most_turns`, drawn at
     random, are kept and weighted up, which leaves the expected gradient as it is.
 
-    The rows are those of `environments` types in equal parts. Each type weighs as much as any other in the
-    mean over tokens; else a game of many turns would drown the one-word answer of another.
+    environment int[B] is the type of every row. Each type weighs as much as any other in the mean over
+    tokens; else a game of many turns would drown the one-word answer of another.
     """
     returns = jnp.asarray(rollout.returns.reshape(-1, group_size))
     advantages = np.asarray(group_advantages(returns)).reshape(-1)
-    tokens = np.zeros(environments)
+    tokens = np.zeros(environment.max() + 1)
     for turn in rollout.turns:
-        tokens[turn.row * environments // len(rollout.returns)] += len(turn.tokens)
-    share = tokens.sum() / environments / np.maximum(tokens, 1)
-    advantages = advantages * np.repeat(share, len(advantages) // environments)
+        tokens[environment[turn.row]] += len(turn.tokens)
+    share = tokens.sum() / len(tokens) / np.maximum(tokens, 1)
+    advantages = advantages * share[environment]
     telling = [turn for turn in rollout.turns if advantages[turn.row] != 0]
     scale = 1.0
     if len(telling) > most_turns:
         kept = rng.choice(len(telling), most_turns, replace=False)
         scale = len(telling) / most_turns
         telling = [telling[i] for i in sorted(kept)]
-    mixed = np.asarray(mixed_groups(returns))
+    played = rollout.lengths.reshape(-1, group_size)[:, 0] > 0
+    mixed = np.asarray(mixed_groups(returns))[played]
     return Experience(_pack(telling, advantages * scale), int(tokens.sum()), mixed)
 
 

@@ -49,6 +49,9 @@ class GRPOConfig:
     """Episodes that share an instance."""
     groups: int = 2
     """Groups of each environment in a step."""
+    rounds: int = 4
+    """Rounds of a step: the first plays every environment, the others only those of a single turn, whose
+    episodes cost one answer."""
     eval_episodes: int = 64
     """Fresh instances of each environment in the table at the end; 0 leaves the table out."""
     eval_harness: int = 0
@@ -61,7 +64,7 @@ class GRPOConfig:
     """Steps over which the step size rises from 0."""
     epochs: int = 1
     """Updates on the episodes of one step."""
-    most_turns: int = 256
+    most_turns: int = 512
     """Turns learnt from in a step; beyond that a random part of this size."""
     save_every: int = 10
     """Steps between checkpoints."""
@@ -147,6 +150,7 @@ def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
         config.target_scale,
         config.group_size,
         config.groups,
+        config.rounds,
         config.most_turns,
         config.epochs,
     )

@@ -6,7 +6,7 @@ environments, levels and episode lengths.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -50,9 +50,10 @@ class Turn:
 
 
 class Rollout(NamedTuple):
-    """B episodes: returns float32[B], success bool[B], number of turns int32[B], verdicts int32[4] (counts
-    of jaxenv.answers' verdicts over all turns), replies cut by the length limit, the turns in order, and the
-    pictures after the last turns uint8[B, H, W, 3]."""
+    """B episodes: returns float32[B], success bool[B], number of turns int32[B] (0 where none was played),
+    verdicts int32[4] (how many turns had each of jaxenv.answers' verdicts), replies cut by the length limit,
+    the turns in order, and the pictures after the last turns uint8[B, H, W, 3].
+    """
 
     returns: np.ndarray
     success: np.ndarray
@@ -61,6 +62,23 @@ class Rollout(NamedTuple):
     cut: int
     turns: list[Turn]
     last_pixels: np.ndarray
+
+
+def join(rollouts: Sequence[Rollout]) -> Rollout:
+    """Several rollouts as one of all their rows, in order."""
+    size = len(rollouts[0].returns)
+    turns = [
+        replace(turn, row=turn.row + i * size) for i, played in enumerate(rollouts) for turn in played.turns
+    ]
+    return Rollout(
+        returns=np.concatenate([played.returns for played in rollouts]),
+        success=np.concatenate([played.success for played in rollouts]),
+        lengths=np.concatenate([played.lengths for played in rollouts]),
+        verdicts=np.sum([played.verdicts for played in rollouts], axis=0),
+        cut=sum(played.cut for played in rollouts),
+        turns=turns,
+        last_pixels=np.concatenate([played.last_pixels for played in rollouts]),
+    )
 
 
 class Actor:
@@ -83,8 +101,9 @@ class Actor:
         temperature: float,
         copies: int = 1,
         shuffle_pictures: bool = False,
+        only: np.ndarray | None = None,
     ) -> Rollout:
-        """Plays one episode in every slot.
+        """Plays one episode in every slot, or in those of the types `only` bool[E].
 
         reset_keys key[E, slots]; level leaves int32[E, slots]; max_turns int32[E], 0 for the environment's
         own. With `copies` > 1, runs of that many neighbouring slots have equal keys and levels: their first
@@ -94,7 +113,8 @@ class Actor:
         mixture, size = self.mixture, self.mixture.size
         returns, success = np.zeros(size, np.float32), np.zeros(size, bool)
         lengths, verdicts = np.zeros(size, np.int32), np.zeros(4, np.int32)
-        active, turns, cut = np.arange(size), [], 0
+        asked = np.ones(len(mixture.envs), bool) if only is None else only
+        active, turns, cut = np.flatnonzero(np.repeat(asked, mixture.slots)), [], 0
         view, groups = mixture.reset(reset_keys, level)
         for t in range(mixture.longest(max_turns)):
             turn_key = jax.random.fold_in(sample_key, t)

@@ -15,7 +15,7 @@ from train.agent import Agent
 from train.compilation import in_threads
 from train.experience import Experience, make_experience
 from train.learner import Learner, LearnerState
-from train.rollout import Rollout
+from train.rollout import Rollout, join
 
 
 class TrainState(NamedTuple):
@@ -39,6 +39,7 @@ class Trainer:
         target_scale: int,
         group_size: int,
         groups: int,
+        rounds: int,
         most_turns: int,
         epochs: int,
     ) -> None:
@@ -59,10 +60,14 @@ class Trainer:
         if target_scale < 0:
             raise ValueError(f"target_scale: {target_scale} must be at least 0")
         self.agent, self.learner, self.hdc, self.target_scale = agent, learner, hdc, target_scale
-        self.group_size, self.groups, self.most_turns, self.epochs = group_size, groups, most_turns, epochs
+        self.group_size, self.groups, self.rounds = group_size, groups, rounds
+        self.most_turns, self.epochs = most_turns, epochs
+        self.single_turn = np.array([env.single_turn for env in agent.mixture.envs])
         self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
-        self._sample = jax.jit(partial(_sample_levels, hdc, groups, group_size))
-        self._update_frontier = jax.jit(partial(_update_frontier, hdc))
+        self._sample = jax.jit(partial(_sample_levels, hdc, groups * rounds, group_size))
+        self._update_frontier = jax.jit(partial(curriculum.update, hdc))
+        # The type of every row of the rounds of a step, joined.
+        self.environment = np.tile(np.repeat(np.arange(len(agent.names)), agent.mixture.slots), rounds)
 
     def init(self, seed: int) -> TrainState:
         own = jnp.array([env.num_scales - 1 for env in self.agent.mixture.envs], jnp.int32)
@@ -76,62 +81,86 @@ class Trainer:
         learner, losses = state.learner, {}
         for _ in range(self.epochs):
             learner, losses = self.learner.update(learner, experience.packs, experience.tokens)
-        frontier = self._update_frontier(state.frontier, level, rollout.success)
+        frontier = self._advance(state.frontier, level, rollout)
         after = TrainState(learner, frontier, state.key, jnp.int32(int(state.step) + 1))
-        return after, self._metrics(rollout, experience, level, frontier) | losses, rollout
+        return after, self._metrics(rollout, experience, frontier) | losses, rollout
 
     def compile(self, state: TrainState) -> None:
         """Compiles everything a step can need: the large programs side by side, the small ones by a turn."""
-        reset_keys, level = self._sample(state.frontier, state.key)
-        agent, success = self.agent, np.zeros(self.agent.mixture.size, bool)
-        canvas = agent.mixture.envs[0].canvas
+        reset_keys, level = self._by_round(self._sample(state.frontier, state.key), 0)
+        agent, canvas = self.agent, self.agent.mixture.envs[0].canvas
         in_threads(
             [
                 lambda: agent.mixture.compile(reset_keys, level, self.max_turns),
                 lambda: agent.actor.compile(state.learner.params, (self.group_size, 1)),
                 lambda: self.learner.compile(state.learner, canvas),
-                lambda: jax.block_until_ready(self._update_frontier(state.frontier, level, success)),
             ]
         )
         rollout, experience, level = self._play(state, jnp.ones_like(self.max_turns))
-        self._metrics(rollout, experience, level, state.frontier)
+        self._metrics(rollout, experience, self._advance(state.frontier, level, rollout))
 
     def _play(self, state: TrainState, max_turns: jax.Array) -> tuple[Rollout, Experience, Level]:
-        """The episodes of the next step, what is learnt from them, and their levels."""
+        """The episodes of the next step, what is learnt from them, and their levels int32[rows].
+
+        Round 0 plays every type; the later ones those of a single turn, whose episodes cost one answer.
+        """
         number = int(state.step) + 1
         key = jax.random.fold_in(state.key, number)
-        reset_keys, level = self._sample(state.frontier, key)
-        rollout = self.agent.actor.play(
-            state.learner.params,
-            reset_keys,
-            jax.random.fold_in(key, 1),
-            level,
-            max_turns,
-            self.agent.actor.config.temperature,
-            copies=self.group_size,
-        )
+        sampled = self._sample(state.frontier, key)
+        rounds = []
+        for r in range(self.rounds):
+            reset_keys, level = self._by_round(sampled, r)
+            rounds.append(
+                self.agent.actor.play(
+                    state.learner.params,
+                    reset_keys,
+                    jax.random.fold_in(key, 1 + r),
+                    level,
+                    max_turns,
+                    self.agent.actor.config.temperature,
+                    copies=self.group_size,
+                    only=self.single_turn if r else None,
+                )
+            )
+        rollout = join(rounds)
         rng = np.random.default_rng([zlib.crc32(np.asarray(jax.random.key_data(key)).tobytes()), number])
-        experience = make_experience(rollout, self.group_size, self.most_turns, rng, len(self.agent.names))
-        return rollout, experience, level
+        experience = make_experience(rollout, self.group_size, self.most_turns, rng, self.environment)
+        levels = jax.tree.map(lambda leaf: self._rounds_first(leaf).reshape(-1), sampled[1])
+        return rollout, experience, levels
 
-    def _metrics(
-        self, rollout: Rollout, experience: Experience, level: Level, frontier: Frontier
-    ) -> dict[str, float]:
-        names, turns = self.agent.names, max(int(rollout.lengths.sum()), 1)
+    def _by_round(self, sampled: tuple[jax.Array, Level], number: int) -> tuple[jax.Array, Level]:
+        """Reset keys and levels [E, slots] of one round."""
+        return jax.tree.map(lambda leaf: self._rounds_first(leaf)[number], sampled)
+
+    def _rounds_first(self, leaf: jax.Array) -> jax.Array:
+        """[E, rounds * slots] -> [rounds, E, slots]"""
+        return leaf.reshape(len(self.agent.names), self.rounds, -1).swapaxes(0, 1)
+
+    def _advance(self, frontier: Frontier, level: Level, rollout: Rollout) -> Frontier:
+        return self._update_frontier(
+            frontier,
+            jnp.asarray(self.environment, jnp.int32),
+            level.harness,
+            level.scale,
+            rollout.success,
+            rollout.lengths > 0,
+        )
+
+    def _metrics(self, rollout: Rollout, experience: Experience, frontier: Frontier) -> dict[str, float]:
+        names, turns, played = self.agent.names, int(rollout.lengths.sum()), rollout.lengths > 0
         metrics = {
-            "reward": float(rollout.returns.mean()),
-            "success": float(rollout.success.mean()),
+            "reward": float(rollout.returns[played].mean()),
+            "success": float(rollout.success[played].mean()),
             "mixed_groups": float(experience.mixed.mean()),
-            "turns": float(rollout.lengths.mean()),
+            "turns": float(rollout.lengths[played].mean()),
             "tokens": float(experience.tokens),
             "cut_replies": rollout.cut / turns,
         }
         for kind in (answers.NO_TAG, answers.NOT_IN_GRAMMAR, answers.ILLEGAL):
             name = answers.VERDICTS[kind].replace(" ", "_")
             metrics[f"rejected/{name}"] = float(rollout.verdicts[kind]) / turns
-        success = rollout.success.reshape(len(names), -1).mean(1)
         for e, name in enumerate(names):
-            metrics[f"success/{name}"] = float(success[e])
+            metrics[f"success/{name}"] = float(rollout.success[played & (self.environment == e)].mean())
             metrics[f"harness/{name}"] = int(frontier.harness[e])
             metrics[f"scale/{name}"] = int(frontier.scale[e])
         return metrics
@@ -146,12 +175,3 @@ def _sample_levels(
     keys = jax.random.split(instance_key, harness.shape)
     repeat = lambda leaf: jnp.repeat(leaf, group_size, axis=1)  # noqa: E731
     return repeat(keys), Level(repeat(harness), repeat(scale))
-
-
-def _update_frontier(hdc: HDCConfig, frontier: Frontier, level: Level, success: jax.Array) -> Frontier:
-    envs, slots = level.harness.shape
-    env = jnp.repeat(jnp.arange(envs, dtype=jnp.int32), slots)
-    valid = jnp.ones(envs * slots, bool)
-    return curriculum.update(
-        hdc, frontier, env, level.harness.reshape(-1), level.scale.reshape(-1), success, valid
-    )
