@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
+from jaxenv import text
 from jaxenv.environment import Environment, Episode, Level, Params
 from jaxenv.text import Text
 
@@ -70,9 +71,7 @@ class Mixture:
 
     def compile(self, keys: jax.Array, level: Level, max_turns: jax.Array) -> None:
         """Compiles every type in parallel threads; arguments as in `reset` and `step`."""
-        reply = Text(
-            jnp.zeros((self.slots, self.reply_capacity), jnp.uint8), jnp.zeros(self.slots, jnp.int32)
-        )
+        reply = text.encode_batch([""] * self.slots, self.reply_capacity)
 
         def compile_one(e: int) -> None:
             group = self._reset[e](keys, level)

@@ -69,7 +69,8 @@ def test_equal_keys_and_scales_give_equal_instances(mixture: Mixture):
         assert_same(part(played.state, 0), part(played.state, 1))
         assert played.level.harness.tolist() != [0, 0, 0]
     _, others = mixture.reset(keys(8), level)
-    assert not np.array_equal(others[0].state.salt[0], others[0].state.salt[1])
+    salt = others[0].episodes.state.salt
+    assert not np.array_equal(salt[0], salt[1])
 
 
 def test_a_step_is_the_step_of_each_environment(mixture: Mixture):

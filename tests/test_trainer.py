@@ -101,7 +101,9 @@ class Scripted:
     def __init__(self, agent: Agent, wins: tuple[bool, ...]) -> None:
         self.config, self.wins, self.levels = agent.actor.config, wins, []
 
-    def play(self, params, reset_keys, sample_key, level: Level, max_turns, temperature, copies) -> Rollout:
+    def play(
+        self, params, reset_keys, sample_key, level: Level, max_turns, temperature, copies, only
+    ) -> Rollout:
         self.levels.append(level)
         self.reset_keys, self.copies = reset_keys, copies
         success = np.repeat(self.wins, tiny.SLOTS)
@@ -114,6 +116,16 @@ class Scripted:
 
 def scripted(agent: Agent, learner: Learner, wins: tuple[bool, ...], hdc: HDCConfig) -> Trainer:
     return tiny.make_trainer(dataclasses.replace(agent, actor=Scripted(agent, wins)), learner, hdc)
+
+
+def test_later_rounds_play_the_single_turn_types(agent: Agent, learner: Learner) -> None:
+    trainer = tiny.make_trainer(agent, learner, rounds=3)
+    _, metrics, rollout = trainer.step(trainer.init(0))
+    played = (rollout.lengths > 0).reshape(3, 2, tiny.SLOTS).all(-1)
+    assert played.tolist() == [[True, True], [False, True], [False, True]]
+    pictures = {turn.pixels.tobytes() for turn in rollout.turns if trainer.environment[turn.row] == 1}
+    assert len(pictures) > tiny.GROUPS  # every round has instances of its own
+    assert metrics["mixed_groups"] * 4 * tiny.GROUPS == pytest.approx(round(metrics["mixed_groups"] * 8))
 
 
 def test_success_moves_its_own_frontier(agent: Agent, learner: Learner) -> None:

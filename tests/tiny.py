@@ -47,8 +47,8 @@ def make_learner(agent: Agent, learning_rate: float = 1e-3, **config: float) -> 
     )
 
 
-def make_trainer(agent: Agent, learner: Learner, hdc: HDCConfig = HDC) -> Trainer:
-    return Trainer(agent, learner, hdc, 2, GROUP, GROUPS, 2, most_turns=64, epochs=1)
+def make_trainer(agent: Agent, learner: Learner, hdc: HDCConfig = HDC, rounds: int = 1) -> Trainer:
+    return Trainer(agent, learner, hdc, 2, GROUP, GROUPS, rounds, most_turns=64, epochs=1)
 
 
 def level(harness: int = 0, scale: int = 0) -> Level:

@@ -60,14 +60,15 @@ class Trainer:
         if target_scale < 0:
             raise ValueError(f"target_scale: {target_scale} must be at least 0")
         self.agent, self.learner, self.hdc, self.target_scale = agent, learner, hdc, target_scale
-        self.group_size, self.groups, self.rounds = group_size, groups, rounds
-        self.most_turns, self.epochs = most_turns, epochs
         self.single_turn = np.array([env.single_turn for env in agent.mixture.envs])
+        self.rounds = rounds if self.single_turn.any() else 1
+        self.group_size, self.groups = group_size, groups
+        self.most_turns, self.epochs = most_turns, epochs
         self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
-        self._sample = jax.jit(partial(_sample_levels, hdc, groups * rounds, group_size))
+        self._sample = jax.jit(partial(_sample_levels, hdc, groups * self.rounds, group_size))
         self._update_frontier = jax.jit(partial(curriculum.update, hdc))
         # The type of every row of the rounds of a step, joined.
-        self.environment = np.tile(np.repeat(np.arange(len(agent.names)), agent.mixture.slots), rounds)
+        self.environment = np.tile(np.repeat(np.arange(len(agent.names)), agent.mixture.slots), self.rounds)
 
     def init(self, seed: int) -> TrainState:
         own = jnp.array([env.num_scales - 1 for env in self.agent.mixture.envs], jnp.int32)
