@@ -32,7 +32,7 @@ class GRPOConfig:
     """Named set of environments, an environment's id, or several of both with commas between."""
     model: Path = SMALL_POLICY
     """Checkpoint directory to start from; by default the small policy that ships with the project."""
-    steps: int = 90
+    steps: int = 45
     """Training steps."""
     out: Path = Path("runs/grpo")
     """Directory of the run; it must not hold another run."""

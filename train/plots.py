@@ -37,7 +37,10 @@ def learning_curves(run_dir: str | Path) -> Path:
     series = _series(records)
     environments = sorted(name.removeprefix("success/") for name in series if name.startswith("success/"))
     rows = 1 + math.ceil(len(environments) / COLUMNS)
-    figure = Figure(figsize=(3.4 * COLUMNS, 2.3 * rows + 0.5), dpi=110, layout="constrained")
+    figure = Figure(figsize=(3.4 * COLUMNS, 2.3 * rows + 0.5), dpi=110)
+    figure.subplots_adjust(
+        left=0.05, right=0.98, top=1 - 0.1 / rows, bottom=0.4 / rows, wspace=0.22, hspace=0.55
+    )
     axes = figure.subplots(rows, COLUMNS, squeeze=False).ravel()
     for axis in axes:
         axis.set_visible(False)
@@ -85,7 +88,7 @@ def _legend(figure: Figure) -> None:
         for level, color in enumerate(HARNESS)
     ]
     marks.append(Line2D([], [], marker="|", linestyle="", color=INK, label="scale moved"))
-    figure.legend(handles=marks, loc="outside lower right", ncols=6, fontsize=8.5, frameon=False)
+    figure.legend(handles=marks, loc="lower right", ncols=6, fontsize=8.5, frameon=False)
 
 
 def _environment(axis: Axes, name: str, series: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
