@@ -70,7 +70,7 @@ class GRPOConfig:
     """Steps between checkpoints."""
     canvas: int = 96
     """Side of the pictures in pixels, a multiple of 32."""
-    pack_lengths: tuple[int, ...] = (104, 168, 208, 304)
+    pack_lengths: tuple[int, ...] = (112, 192, 304)
     """Padded lengths of a prompt with its answers, in tokens."""
     actor: ActorConfig = field(default_factory=ActorConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)

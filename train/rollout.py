@@ -32,7 +32,7 @@ class ActorConfig:
     """Sampling temperature while training; evaluation is greedy and sampled."""
     rows: int = 32
     """Rows of one generation call."""
-    prompt_buckets: tuple[int, ...] = (80, 152, 184, 256)
+    prompt_buckets: tuple[int, ...] = (104, 184, 256)
     """Padded prompt lengths, in tokens; the last must hold the longest prompt of the set."""
 
 
