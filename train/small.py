@@ -1,4 +1,4 @@
-"""The small policy before any training: a Qwen3-VL of half a million parameters with its own tokenizer.
+"""The small policy before any training: a Qwen3-VL of one million parameters with its own tokenizer.
 
 Everything is in the layout of a Hugging Face checkpoint: transformers loads the directory like any other.
 """
