@@ -114,7 +114,8 @@ def start_run(config: GRPOConfig) -> None:
             f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
         )
     config.out.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(dataclasses.asdict(config), indent=2, default=str) + "\n")
+    raw = dataclasses.asdict(config) | {"model": config.model.resolve()}  # so that a resume finds it
+    file.write_text(json.dumps(raw, indent=2, default=str) + "\n")
 
 
 def read_config(run_dir: Path) -> GRPOConfig:
