@@ -1,5 +1,7 @@
 """The peers, each with its own way to reset: gymnasium's vectorised FrozenLake, jumanji's Maze and Sudoku."""
 
+# pyright: reportMissingImports=false
+# The peers are an extra (`bench`) that the type checker need not find.
 import functools
 from typing import Any
 
