@@ -47,8 +47,7 @@ def _play_constant(
 ) -> np.ndarray:
     shape = (len(mixture.envs), mixture.slots)
     rows = [reply for reply in replies for _ in range(mixture.slots)]
-    said = text.encode_batch(rows, max(len(reply.encode()) for reply in rows))
-    said = jax.vmap(lambda reply: text.resize(reply, mixture.reply_capacity))(said)
+    said = text.encode_batch(rows, mixture.reply_capacity)
     success = np.zeros(shape, bool)
     for t in range(mixture.longest(max_turns)):
         keys = jax.random.split(jax.random.fold_in(key, t), shape)

@@ -164,7 +164,7 @@ class Actor:
         if shuffle_pictures:
             pixels = self._shifted(pixels)
         asked = active[::copies]
-        texts = _decode_rows(view.prompt, asked)
+        texts = text.decode_batch(text.Text(view.prompt.data[asked], view.prompt.length[asked]))
         prompts = self.chat.prompts(texts)
         # From the longest prompt down, so that only the last chunk is not full.
         order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i]))
@@ -204,8 +204,3 @@ class Actor:
     def _shifted(self, pixels: np.ndarray) -> np.ndarray:
         by_env = pixels.reshape(len(self.mixture.envs), self.mixture.slots, *pixels.shape[1:])
         return np.roll(by_env, 1, axis=1).reshape(pixels.shape)
-
-
-def _decode_rows(prompts: text.Text, rows: np.ndarray) -> list[str]:
-    data, lengths = np.asarray(prompts.data), np.asarray(prompts.length)
-    return [bytes(data[row, : lengths[row]]).decode() for row in rows]

@@ -66,7 +66,6 @@ class Trainer:
         self.most_turns, self.epochs = most_turns, epochs
         self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
         self._sample = jax.jit(partial(_sample_levels, hdc, groups * self.rounds, group_size))
-        self._update_frontier = jax.jit(partial(curriculum.update, hdc))
         # The type of every row of the rounds of a step, joined.
         self.environment = np.tile(np.repeat(np.arange(len(agent.names)), agent.mixture.slots), self.rounds)
 
@@ -138,7 +137,8 @@ class Trainer:
         return leaf.reshape(len(self.agent.names), self.rounds, -1).swapaxes(0, 1)
 
     def _advance(self, frontier: Frontier, level: Level, rollout: Rollout) -> Frontier:
-        return self._update_frontier(
+        return curriculum.update(
+            self.hdc,
             frontier,
             jnp.asarray(self.environment, jnp.int32),
             level.harness,
