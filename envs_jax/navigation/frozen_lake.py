@@ -84,16 +84,13 @@ class FrozenLake(TileEnvironment):
     def describe(self, state: Lake) -> Texts:
         board = text.grid(self.symbolic(state), (".", "H", "G", "A", "X", "A"), state.side, state.side)
         places = text.concat(
-            text.encode("you row "),
-            text.number(state.agent[0] + 1, 1),
-            text.encode(" column "),
-            text.number(state.agent[1] + 1, 1),
-            text.encode(", gift row "),
-            text.number(state.goal[0] + 1, 1),
-            text.encode(" column "),
-            text.number(state.goal[1] + 1, 1),
+            text.encode("you "),
+            grids.place(state.agent),
+            text.encode(", gift "),
+            grids.place(state.goal),
         )
-        return Texts(board, places, _towards(state.goal - state.agent))
+        towards = text.concat(text.encode("the gift is "), grids.offset(state.goal - state.agent))
+        return Texts(board, places, towards)
 
     def expert(self, key: jax.Array, state: Lake) -> jax.Array:
         """A move that maximises the discounted chance to arrive (value iteration)."""
@@ -134,16 +131,3 @@ def _action_values(state: Lake) -> jax.Array:
 
     start = goal.astype(jnp.float32)
     return outcomes(jax.lax.fori_loop(0, SIDE * SIDE, improve, start))
-
-
-def _towards(offset: jax.Array) -> text.Text:
-    """Where something lies from the agent: `The gift is 2 down, 1 left.`"""
-    down, across = offset
-    return text.concat(
-        text.encode("the gift is "),
-        text.number(jnp.abs(down), 1),
-        text.choose((down > 0).astype(jnp.int32), (" up", " down")),
-        text.encode(" and "),
-        text.number(jnp.abs(across), 1),
-        text.choose((across > 0).astype(jnp.int32), (" left", " right")),
-    )
