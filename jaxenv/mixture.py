@@ -59,6 +59,8 @@ class Mixture:
         # Each program picks its own part of keys, levels and limits: indexing outside costs a dispatch each.
         self._reset = [jax.jit(_resetter(env, e)) for e, env in enumerate(self.envs)]
         self._step = [jax.jit(_stepper(env, e)) for e, env in enumerate(self.envs)]
+        # Drawing is compiled once, not within both.
+        self._view = [jax.jit(_viewer(env)) for env in self.envs]
 
     @property
     def size(self) -> int:
@@ -74,8 +76,9 @@ class Mixture:
         reply = text.encode_batch([""] * self.slots, self.reply_capacity)
 
         def compile_one(e: int) -> None:
-            group = self._reset[e](keys, level)
-            jax.block_until_ready(self._step[e](keys, group.episodes, reply, max_turns))
+            episodes = self._reset[e](keys, level)
+            jax.block_until_ready(self._step[e](keys, episodes, reply, max_turns))
+            jax.block_until_ready(self._view[e](episodes))
 
         with ThreadPoolExecutor() as threads:
             list(threads.map(compile_one, range(len(self.envs))))
@@ -83,7 +86,7 @@ class Mixture:
     def reset(self, keys: jax.Array, level: Level) -> tuple[View, Groups]:
         """Fresh episodes from keys key[E, slots] and level leaves int32[E, slots]. Equal keys and scales
         give equal instances."""
-        groups = tuple(reset(keys, level) for reset in self._reset)
+        groups = tuple(self._see(e, reset(keys, level)) for e, reset in enumerate(self._reset))
         return _join(groups), groups
 
     def step(
@@ -98,10 +101,14 @@ class Mixture:
             else:
                 rows = slice(e * self.slots, (e + 1) * self.slots)
                 reply = Text(replies.data[rows], replies.length[rows])
-                group, outcome = self._step[e](keys, group.episodes, reply, max_turns)
+                episodes, outcome = self._step[e](keys, group.episodes, reply, max_turns)
+                group = self._see(e, episodes)
             after.append(group)
             outcomes.append(outcome)
         return _join(after), tuple(after), jax.tree.map(_concatenate, *outcomes)
+
+    def _see(self, e: int, episodes: Episode) -> Group:
+        return Group(episodes, self._view[e](episodes))
 
 
 def _nothing(done: jax.Array) -> Outcome:
@@ -109,23 +116,21 @@ def _nothing(done: jax.Array) -> Outcome:
     return Outcome(zeros.astype(np.float32), done, zeros > 0, zeros)  # type: ignore[arg-type]
 
 
-def _view(env: Environment, episodes: Episode) -> View:
-    draw = lambda episode: View(env.draw(episode.state, env.canvas), env.prompt(episode))  # noqa: E731
-    return jax.vmap(draw)(episodes)
+def _viewer(env: Environment) -> Callable[[Episode], View]:
+    return jax.vmap(lambda episode: View(env.draw(episode.state, env.canvas), env.prompt(episode)))
 
 
-def _resetter(env: Environment, e: int) -> Callable[[jax.Array, Level], Group]:
-    def reset(keys: jax.Array, level: Level) -> Group:
+def _resetter(env: Environment, e: int) -> Callable[[jax.Array, Level], Episode]:
+    def reset(keys: jax.Array, level: Level) -> Episode:
         own = jax.tree.map(lambda leaf: leaf[e], level)
-        episodes = jax.vmap(env.sample_level)(keys[e], Params(own, jnp.zeros_like(own.scale)))
-        return Group(episodes, _view(env, episodes))
+        return jax.vmap(env.sample_level)(keys[e], Params(own, jnp.zeros_like(own.scale)))
 
     return reset
 
 
 def _stepper(
     env: Environment, e: int
-) -> Callable[[jax.Array, Episode, Text, jax.Array], tuple[Group, Outcome]]:
+) -> Callable[[jax.Array, Episode, Text, jax.Array], tuple[Episode, Outcome]]:
     blind = dataclasses.replace(env, observe=("symbolic",))
 
     def one(key: jax.Array, episode: Episode, reply: Text, max_turns: jax.Array) -> tuple[Episode, Outcome]:
@@ -135,9 +140,8 @@ def _stepper(
 
     def step(
         keys: jax.Array, episodes: Episode, replies: Text, max_turns: jax.Array
-    ) -> tuple[Group, Outcome]:
-        after, outcome = jax.vmap(one, in_axes=(0, 0, 0, None))(keys[e], episodes, replies, max_turns[e])
-        return Group(after, _view(env, after)), outcome
+    ) -> tuple[Episode, Outcome]:
+        return jax.vmap(one, in_axes=(0, 0, 0, None))(keys[e], episodes, replies, max_turns[e])
 
     return step
 

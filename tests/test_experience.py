@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from train.advantages import group_advantages
-from train.experience import Experience, make_experience
+from train.experience import CreditConfig, Experience, make_experience, turn_advantages
 from train.policy.chat import PromptRow
 from train.rollout import Rollout, Turn
 
@@ -32,12 +32,13 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 ONE_TYPE = np.zeros(12, int)
+GRPO = CreditConfig(turn_weight=0.0)
 RETURNS = [1.0, 0.0, 0.0, 0.0] + [0.5] * 4 + [0.0, 0.25, 0.75, 1.0]
 
 
 def test_every_turn_has_its_episodes_advantage() -> None:
     turns = [turn(row, f"{row} at {t}") for row in range(12) for t in range(1 + row % 3)]
-    found = make_experience(rollout(RETURNS, turns), 4, 100, rng(), ONE_TYPE)
+    found = make_experience(rollout(RETURNS, turns), 4, 100, rng(), ONE_TYPE, GRPO)
     wanted = np.asarray(group_advantages(np.float32(RETURNS).reshape(3, 4))).reshape(-1)
     answers = [answer for pack in found.packs for answer in pack.answers]
     assert {answer.tokens[0] for answer in answers} == {0, 1, 2, 3, 8, 9, 10, 11}
@@ -49,11 +50,11 @@ def test_every_turn_has_its_episodes_advantage() -> None:
 
 def test_groups_without_a_difference_only_count() -> None:
     turns = [turn(row, f"{row}", tokens=row + 1) for row in range(12)]
-    found = make_experience(rollout(RETURNS, turns), 4, 100, rng(), ONE_TYPE)
+    found = make_experience(rollout(RETURNS, turns), 4, 100, rng(), ONE_TYPE, GRPO)
     assert list(found.mixed) == [True, False, True]
     assert found.tokens == sum(range(1, 13))
     assert sum(pack.answer_length for pack in found.packs) == found.tokens - (5 + 6 + 7 + 8)
-    nothing = make_experience(rollout([0.5] * 12, turns), 4, 100, rng(), ONE_TYPE)
+    nothing = make_experience(rollout([0.5] * 12, turns), 4, 100, rng(), ONE_TYPE, GRPO)
     assert (nothing.packs, nothing.tokens, nothing.mixed.any()) == ([], found.tokens, False)
 
 
@@ -70,32 +71,35 @@ def weights(found: Experience) -> dict[int, float]:
 
 def test_a_part_of_the_turns_stands_for_all() -> None:
     """The weights make the expected advantage of every turn what it was."""
-    whole = weights(make_experience(many_turns(), 4, 100, rng(), ONE_TYPE[:4]))
-    draws = [weights(make_experience(many_turns(), 4, 5, rng(seed), ONE_TYPE[:4])) for seed in range(4000)]
+    whole = weights(make_experience(many_turns(), 4, 100, rng(), ONE_TYPE[:4], GRPO))
+    draws = [
+        weights(make_experience(many_turns(), 4, 5, rng(seed), ONE_TYPE[:4], GRPO)) for seed in range(4000)
+    ]
     assert {len(draw) for draw in draws} == {5}
     mean = {mark: np.mean([draw.get(mark, 0.0) for draw in draws]) for mark in whole}
     assert mean == pytest.approx(whole, rel=0.1)
-    assert make_experience(many_turns(), 4, 5, rng(), ONE_TYPE[:4]).tokens == 24
+    assert make_experience(many_turns(), 4, 5, rng(), ONE_TYPE[:4], GRPO).tokens == 24
 
 
 def test_the_part_is_seeded() -> None:
-    kept = [weights(make_experience(many_turns(), 4, 6, rng(seed), ONE_TYPE[:4])) for seed in (1, 1, 2)]
+    kept = [weights(make_experience(many_turns(), 4, 6, rng(seed), ONE_TYPE[:4], GRPO)) for seed in (1, 1, 2)]
     assert kept[0] == kept[1]
     assert kept[0].keys() != kept[2].keys()
 
 
 def test_answers_to_the_same_picture_and_text_share_a_pack() -> None:
     turns = [turn(0, "a"), turn(1, "a"), turn(2, "a", picture=1), turn(3, "b"), turn(0, "b"), turn(1, "a")]
-    found = make_experience(rollout(RETURNS[:4], turns), 4, 100, rng(), ONE_TYPE[:4])
-    assert [[int(a.tokens[0]) for a in pack.answers] for pack in found.packs] == [[0, 1, 1], [2], [3, 0]]
-    assert [pack.pixels[0, 0, 0] for pack in found.packs] == [0, 1, 0]
+    found = make_experience(rollout(RETURNS[:4], turns), 4, 100, rng(), ONE_TYPE[:4], GRPO)
+    packs = sorted(found.packs, key=lambda pack: -len(pack.answers))
+    assert [[int(a.tokens[0]) for a in pack.answers] for pack in packs] == [[0, 1, 1], [3, 0], [2]]
+    assert [pack.pixels[0, 0, 0] for pack in packs] == [0, 0, 1]
 
 
 def test_every_type_weighs_alike() -> None:
     """A type with ten times the tokens has a tenth of the weight a token; the sum over types is kept."""
     turns = [turn(row, f"{row}", tokens=2 if row < 4 else 20) for row in range(8)]
     types = np.repeat([0, 1], 4)
-    found = make_experience(rollout([1.0, 0.0, 0.0, 0.0] * 2, turns), 4, 100, rng(), types)
+    found = make_experience(rollout([1.0, 0.0, 0.0, 0.0] * 2, turns), 4, 100, rng(), types, GRPO)
     advantage = weights_by_length(found)
     assert 2 * advantage[2] == pytest.approx(20 * advantage[20])
 
@@ -108,3 +112,56 @@ def weights_by_length(found: Experience) -> dict[int, float]:
         for answer in pack.answers
         if answer.advantage > 0
     }
+
+
+def test_turns_that_saw_the_same_are_compared() -> None:
+    """Two groups of two. Row 0 wins in two turns from "a" over "b"; row 1 goes by "c" and "a" again and never
+    wins. The other group sees "a" too, but is another instance."""
+    turns = [turn(0, "a"), turn(1, "a"), turn(2, "a"), turn(3, "x"), turn(0, "b"), turn(1, "c"), turn(1, "a")]
+    turns += [turn(2, "y")]
+    own = turn_advantages(rollout([1.0, 0.0, 1.0, 1.0], turns), 2, discount=0.5)
+    mean = (0.5 + 0 + 0) / 3
+    np.testing.assert_allclose(own, [0.5 - mean, -mean, 0, 0, 0, 0, -mean, 0])
+
+
+def test_a_faster_success_is_worth_more() -> None:
+    turns = [turn(0, "a"), turn(1, "a"), turn(1, "b"), turn(1, "a")]
+    own = turn_advantages(rollout([1.0, 1.0], turns), 2, discount=0.9)
+    worth = np.array([1.0, 0.81, 1.0])
+    np.testing.assert_allclose(own[[0, 1, 3]], worth - worth.mean())
+    assert own[2] == 0
+    assert not turn_advantages(rollout([1.0, 1.0], turns), 2, discount=1.0).any()
+
+
+def test_another_picture_is_another_state() -> None:
+    turns = [turn(0, "a"), turn(1, "a", picture=1), turn(0, "b"), turn(1, "c")]
+    assert not turn_advantages(rollout([1.0, 0.0], turns), 2, discount=0.9).any()
+
+
+def test_a_turns_own_advantage_is_added_before_the_types_are_weighed() -> None:
+    """Single-turn games are as in plain GRPO; of the others both parts count."""
+    single = [turn(row, "q") for row in range(4, 8)]
+    several = [turn(row, "a") for row in range(4)] + [turn(0, "b"), turn(1, "b")]
+    played, types = rollout([1.0, 0.0, 0.0, 0.0] * 2, several + single), np.repeat([0, 1], 4)
+
+    def found(credit: CreditConfig) -> dict[tuple[int, str], float]:
+        packs = make_experience(played, 4, 100, rng(), types, credit).packs
+        return {
+            (int(a.tokens[0]), i): a.advantage
+            for i, pack in enumerate(sorted_packs(packs))
+            for a in pack.answers
+        }
+
+    plain, both = found(GRPO), found(CreditConfig(turn_weight=2.0, discount=0.5))
+    own = turn_advantages(played, 4, 0.5)
+    share = 20 / 2 / 12  # tokens of all, of a type on average, of the game of several turns
+    for i, t in enumerate(several):
+        number = 0 if t.text == "a" else 2
+        assert both[t.row, number] == pytest.approx(plain[t.row, number] + 2.0 * own[i] * share)
+    for row in range(4, 8):
+        assert both[row, 1] == pytest.approx(plain[row, 1])
+
+
+def sorted_packs(packs: list) -> list:
+    """Most answers first, then by the first row."""
+    return sorted(packs, key=lambda pack: (-len(pack.answers), int(pack.answers[0].tokens[0])))

@@ -24,7 +24,7 @@ FLAGS = (
 SMALL = f"""
     --env-set {tiny.ENVS} --steps {STEPS} --seed 3 --group-size {tiny.GROUP} --groups {tiny.GROUPS}
     --eval-episodes 8 --learning-rate 1e-3 --save-every 2 --canvas {tiny.CANVAS} --pack-lengths {tiny.LENGTH}
-    --actor.rows 8 --actor.prompt-buckets 160 --actor.max-new-tokens 12
+    --actor.rows 8 --actor.prompts 4 --actor.prompt-buckets 160 --actor.max-new-tokens 12
     --learner.micro-tokens 1536 --learner.answer-tokens 256
 """.split()
 
@@ -160,7 +160,6 @@ def misuse(
     ("changed", "told"),
     [
         (["--env-set", "frozen_lke"], "no environment set 'frozen_lke'; did you mean 'frozen_lake'"),
-        (["--group-size", "3"], "actor.rows: 8 is not a multiple of group_size 3"),
         (["--model", "nowhere"], "nowhere/config.json: no such file"),
         (["--canvas", "50"], "canvas: 50"),
         (["--pack-lengths", "160"], "pack_lengths: the last, 160,"),

@@ -115,7 +115,7 @@ def test_each_type_has_its_own_turn_limit(mixture: Mixture):
 def test_nothing_is_compiled_after_compile():
     mixture = Mixture(ENVS, SLOTS, reply_capacity=32)
     mixture.compile(keys(0), LEVEL, NO_LIMIT)
-    programs = lambda: [f._cache_size() for f in (*mixture._reset, *mixture._step)]  # noqa: E731
+    programs = lambda: [f._cache_size() for f in (*mixture._reset, *mixture._step, *mixture._view)]  # noqa: E731
     assert programs() == [1, 1, 1, 1]
     episodes = mixture.reset(keys(1), LEVEL)[1]
     other = Level(LEVEL.scale, jnp.zeros_like(LEVEL.scale))

@@ -19,9 +19,8 @@ ROWS = range(2 * tiny.SLOTS)
 
 
 def play(agent: Agent, seed: int = 0, *, actor: Actor | None = None, sample: int = 0, turns=OWN, **options):
-    copies = options.get("copies", 1)
     options = {"temperature": 1.0} | options
-    keys = tiny.reset_keys(seed, options.pop("same", copies))
+    keys = tiny.reset_keys(seed, options.pop("same", 1))
     return (actor or agent.actor).play(
         agent.policy.params, keys, jax.random.key(sample), tiny.level(), turns, **options
     )
@@ -30,7 +29,7 @@ def play(agent: Agent, seed: int = 0, *, actor: Actor | None = None, sample: int
 @pytest.fixture(scope="module")
 def rollout(agent: Agent) -> Rollout:
     """Groups of four, to the end."""
-    return play(agent, copies=tiny.GROUP)
+    return play(agent, same=tiny.GROUP)
 
 
 def by_row(turns: list[Turn]) -> dict[int, list[Turn]]:
@@ -51,7 +50,7 @@ def same_turns(one: Rollout, other: Rollout) -> None:
 
 
 def test_sampled_logprobs_are_those_the_learner_computes(agent: Agent, rollout: Rollout) -> None:
-    packs = [Pack(t.prompt, t.pixels, [Answer(t.tokens, t.logprobs, 0.0)]) for t in rollout.turns]
+    packs = [Pack(t.prompt, t.pixels, [Answer(t.tokens, t.logprobs, 1.0)]) for t in rollout.turns]
     found = tiny.answer_logprobs(agent, agent.policy.params, packs)
     assert len(set(rollout.lengths)) > 2  # ragged
     for turn, logprobs in zip(rollout.turns, found, strict=True):
@@ -93,34 +92,64 @@ def test_success_is_a_full_return(rollout: Rollout) -> None:
 
 
 def test_turn_limits_are_data(agent: Agent) -> None:
-    short = play(agent, turns=jnp.array([3, 1], jnp.int32), copies=tiny.GROUP)
+    short = play(agent, turns=jnp.array([3, 1], jnp.int32), same=tiny.GROUP)
     assert short.lengths.max() == 3
     assert [len(turns) for turns in by_row(short.turns).values()] == list(short.lengths)
 
 
 def test_the_same_keys_give_the_same_rollout_without_compiling(agent: Agent, rollout: Rollout) -> None:
     with count_compilations() as compiled:
-        again = play(agent, copies=tiny.GROUP)
+        again = play(agent, same=tiny.GROUP)
     assert not compiled
     same_turns(rollout, again)
 
 
 def test_other_keys_give_another_rollout(agent: Agent, rollout: Rollout) -> None:
     said = [turn.reply for turn in rollout.turns]
-    assert [turn.reply for turn in play(agent, copies=tiny.GROUP, sample=1).turns] != said
-    assert play(agent, 1, copies=tiny.GROUP).turns[0].text != rollout.turns[0].text
+    assert [turn.reply for turn in play(agent, same=tiny.GROUP, sample=1).turns] != said
+    assert play(agent, 1, same=tiny.GROUP).turns[0].text != rollout.turns[0].text
 
 
 def test_chunks_do_not_matter(agent: Agent) -> None:
     few = jnp.array([3, 0], jnp.int32)
-    wide = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=16))
+    wide = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=16, prompts=16))
     same_turns(play(agent, turns=few), play(agent, turns=few, actor=wide))
 
 
-def test_sharing_the_first_prompt_does_not_matter(agent: Agent) -> None:
+@pytest.fixture
+def asked(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """(prompts, rows) of every generation call made while the test runs."""
+    calls, real = [], Actor._generate
+
+    def count(actor, params, prompt, source, keys, temperature):
+        calls.append((int((prompt.lengths > 0).sum()), len(source)))
+        return real(actor, params, prompt, source, keys, temperature)
+
+    monkeypatch.setattr(Actor, "_generate", count)
+    return calls
+
+
+def test_rows_that_see_the_same_share_a_prompt(agent: Agent, asked: list[tuple[int, int]]) -> None:
+    played = play(agent, turns=jnp.ones(2, jnp.int32), same=tiny.GROUP)
+    assert sum(rows for _, rows in asked) == len(played.turns) == len(ROWS)
+    assert sum(prompts for prompts, _ in asked) == len({turn.text for turn in played.turns}) == 4
+    assert len(asked) == 2  # eight rows a call
+
+
+def test_sharing_prompts_does_not_matter(agent: Agent) -> None:
+    """Calls so narrow that no two rows share one."""
     few = jnp.array([2, 0], jnp.int32)
-    shared = play(agent, turns=few, copies=tiny.GROUP)
-    same_turns(shared, play(agent, turns=few, same=tiny.GROUP))
+    narrow = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=1, prompts=1))
+    same_turns(play(agent, turns=few, same=tiny.GROUP), play(agent, turns=few, same=tiny.GROUP, actor=narrow))
+
+
+def test_a_greedy_policy_is_asked_once_about_what_it_sees(agent: Agent, asked) -> None:
+    played = play(agent, temperature=0.0, same=tiny.GROUP)
+    seen = {(turn.text, turn.pixels.tobytes()) for turn in played.turns}
+    assert sum(rows for _, rows in asked) == sum(prompts for prompts, _ in asked) == len(seen)
+    assert len(played.turns) > len(seen)
+    for what in seen:
+        assert len({t.reply for t in played.turns if (t.text, t.pixels.tobytes()) == what}) == 1
 
 
 def test_greedy_needs_no_key(agent: Agent) -> None:

@@ -60,6 +60,21 @@ def test_a_step_learns(trainer: Trainer, three_steps) -> None:
     assert any((a != b).any() for a, b in zip(*map(jax.tree.leaves, (before, after)), strict=True))
 
 
+def test_every_minibatch_makes_an_update(agent: Agent) -> None:
+    """Two parts of a step's episodes move the policy twice, and by other gradients than one whole."""
+    learner, state = tiny.make_learner(agent), None
+    ends = []
+    for minibatches in (1, 2):
+        trainer = tiny.make_trainer(agent, learner, minibatches=minibatches)
+        state, told = run(trainer, trainer.init(4), 3)
+        signals = sum(metrics["grad_norm"] > 0 for metrics in told)
+        assert signals
+        counts = [leaf for leaf in jax.tree.leaves(state.learner.opt_state) if leaf.dtype == jnp.int32]
+        assert all(signals <= int(count) <= 3 * minibatches for count in counts)
+        ends.append(state.learner)
+    assert int(ends[1].opt_state[1].count) > int(ends[0].opt_state[1].count)
+
+
 def test_the_same_seed_gives_the_same_metrics(trainer: Trainer, three_steps) -> None:
     _, again = run(trainer, trainer.init(4), 3)
     assert again == three_steps[1]
@@ -101,11 +116,9 @@ class Scripted:
     def __init__(self, agent: Agent, wins: tuple[bool, ...]) -> None:
         self.config, self.wins, self.levels = agent.actor.config, wins, []
 
-    def play(
-        self, params, reset_keys, sample_key, level: Level, max_turns, temperature, copies, only
-    ) -> Rollout:
+    def play(self, params, reset_keys, sample_key, level: Level, max_turns, temperature, only) -> Rollout:
         self.levels.append(level)
-        self.reset_keys, self.copies = reset_keys, copies
+        self.reset_keys = reset_keys
         success = np.repeat(self.wins, tiny.SLOTS)
         nothing = np.zeros(len(success), np.int32)
         return Rollout(
@@ -165,7 +178,6 @@ def test_a_group_is_one_instance_at_one_level(agent: Agent, learner: Learner) ->
         state, _, _ = trainer.step(state._replace(frontier=high))
         actor = trainer.agent.actor
         keys = np.asarray(jax.random.key_data(actor.reset_keys)).reshape(4, tiny.GROUP, -1)
-        assert actor.copies == tiny.GROUP
         assert (keys == keys[:, :1]).all()
         seen |= {key.tobytes() for key in keys[:, 0]}
         for leaf in jax.tree.leaves(actor.levels[-1]):
@@ -183,13 +195,7 @@ def test_the_ablations_start_where_they_should(agent: Agent, learner: Learner, m
 
 def test_sizes_that_do_not_fit_are_refused(agent: Agent, learner: Learner) -> None:
     with pytest.raises(ValueError, match="8 slots is not 3 groups of 4"):
-        Trainer(agent, learner, tiny.HDC, 2, 4, 3, 2, most_turns=64, epochs=1)
-    actor = dataclasses.replace(tiny.ACTOR, rows=6)
-    other = dataclasses.replace(
-        agent, actor=type(agent.actor)(agent.policy, agent.chat, agent.mixture, actor)
-    )
-    with pytest.raises(ValueError, match=r"actor\.rows: 6 is not a multiple of group_size 4"):
-        tiny.make_trainer(other, learner)
+        tiny.make_trainer(agent, learner, groups=3)
     short = tiny.make_learner(agent)
     short.lengths = (170,)
     with pytest.raises(ValueError, match="pack_lengths: the last, 170, does not hold a prompt of 160"):

@@ -15,18 +15,19 @@ from jaxenv.curriculum import HDCConfig
 from jaxenv.environment import Environment, Level
 from train.agent import Agent
 from train.batches import Answer, Pack, PackedBatch, packed_batch, prompt_batch
+from train.experience import CreditConfig
 from train.learner import Learner, LearnerConfig, answer_hidden
 from train.losses import token_log_probs
 from train.policy.chat import PromptRow
 from train.policy.generate import Prompt
 from train.policy.weights import Params
 from train.rollout import ActorConfig
-from train.trainer import Trainer
+from train.trainer import Trainer, TrainerConfig
 
 ENVS = "frozen_lake,rotate_matrix"
 CANVAS, SLOTS, GROUP, GROUPS = 64, 8, 4, 2
 PICTURE = (CANVAS, CANVAS, 3)
-ACTOR = ActorConfig(max_new_tokens=12, rows=8, prompt_buckets=(160,))
+ACTOR = ActorConfig(max_new_tokens=12, rows=8, prompts=4, prompt_buckets=(160,))
 LEARNER = LearnerConfig(micro_tokens=1536, answer_tokens=256)
 LENGTH = 192  # of a pack
 HDC = HDCConfig(p_cur=1.0, window=8)
@@ -47,8 +48,20 @@ def make_learner(agent: Agent, learning_rate: float = 1e-3, **config: float) -> 
     )
 
 
-def make_trainer(agent: Agent, learner: Learner, hdc: HDCConfig = HDC, rounds: int = 1) -> Trainer:
-    return Trainer(agent, learner, hdc, 2, GROUP, GROUPS, rounds, most_turns=64, epochs=1)
+TRAINER = TrainerConfig(
+    target_scale=2,
+    group_size=GROUP,
+    groups=GROUPS,
+    rounds=1,
+    most_turns=64,
+    minibatches=2,
+    epochs=1,
+    credit=CreditConfig(),
+)
+
+
+def make_trainer(agent: Agent, learner: Learner, hdc: HDCConfig = HDC, **config: int) -> Trainer:
+    return Trainer(agent, learner, hdc, dataclasses.replace(TRAINER, **config))
 
 
 def level(harness: int = 0, scale: int = 0) -> Level:

@@ -19,11 +19,11 @@ from train.policy.generate import Prompt
 @dataclass(frozen=True)
 class Answer:
     """One reply to a prompt: tokens int32[n], their log-probabilities when sampled float32[n] and the
-    advantage of every one of them."""
+    advantage of all of them, or of each float32[n]; a token of advantage 0 is read but not learnt."""
 
     tokens: np.ndarray
     logprobs: np.ndarray
-    advantage: float
+    advantage: float | np.ndarray
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PackedBatch(NamedTuple):
     target: jax.Array  # int32[N]
     logprobs: jax.Array  # float32[N], when sampled
     advantages: jax.Array  # float32[N]
-    mask: jax.Array  # bool[N], True at answer tokens
+    mask: jax.Array  # bool[N], True at answer tokens to learn
 
 
 def bucket(length: int, buckets: Sequence[int]) -> int:
@@ -135,7 +135,8 @@ def _place(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> int:
         batch["positions"][:, i, here] = prompt.next_position + np.arange(m)
         batch["source"][out] = row + np.concatenate([[n - 1], np.arange(at, at + m - 1)])
         batch["target"][out], batch["logprobs"][out] = answer.tokens, answer.logprobs
-        batch["advantages"][out], batch["mask"][out] = answer.advantage, True
+        batch["advantages"][out] = answer.advantage
+        batch["mask"][out] = batch["advantages"][out] != 0
         at, done = at + m, done + m
     return done
 

@@ -1,4 +1,8 @@
-"""What the experts would say: prompts and replies from random walks near the experts' paths."""
+"""What the experts would say: prompts and replies from random walks near the experts' paths.
+
+The texts of the prompt are learnt too, as captions of the picture before them: a board of sixteen cells says
+far more about a picture than the one word of a reply.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +19,7 @@ from jaxenv.harness import NUM_HARNESS_LEVELS
 from jaxenv.text import Text
 from jaxenv.vector import Vector, VectorState
 from train.batches import Answer, Pack
-from train.policy.chat import Chat
+from train.policy.chat import Chat, PromptRow
 
 
 class Demonstration(NamedTuple):
@@ -36,9 +40,10 @@ class Demonstrator:
         rows: int,
         scale_weights: Sequence[float],
         noise: float,
+        caption: float,
         key: jax.Array,
     ) -> None:
-        self.envs = envs
+        self.caption = caption
         self._advance, self._states = [], []
         for e, env in enumerate(envs):
             # An environment that ends every turn needs as many fresh instances as there are rows.
@@ -52,7 +57,7 @@ class Demonstrator:
             self._advance.append(jax.jit(partial(_advance, vector, noise)))
 
     def packs(self, chat: Chat, key: jax.Array) -> list[Pack]:
-        """The next demonstrations of every environment, as packs with one answer of advantage 1."""
+        """The next demonstrations of every environment: packs of a picture with a text and its reply."""
         batches = []
         for e, advance in enumerate(self._advance):
             batch, self._states[e] = advance(jax.random.fold_in(key, e), self._states[e])
@@ -61,9 +66,18 @@ class Demonstrator:
         replies = chat.replies([line for batch in batches for line in text.decode_batch(batch.reply)])
         pixels = np.concatenate([np.asarray(batch.pixels) for batch in batches])
         return [
-            Pack(prompt, picture, [Answer(reply, np.zeros(len(reply), np.float32), 1.0)])
+            Pack(chat.head, picture, [self._caption_and_reply(chat, prompt, reply)])
             for prompt, picture, reply in zip(prompts, pixels, replies, strict=True)
         ]
+
+    def _caption_and_reply(self, chat: Chat, prompt: PromptRow, reply: np.ndarray) -> Answer:
+        """The tokens of the prompt's text at weight `caption` each, the marks around it at 0, and the reply
+        at 1 in all: a whole grid weighs no more than one word, which takes as much thought."""
+        tokens = np.concatenate([prompt.tokens[len(chat.head) :], reply])
+        weights = np.full(len(tokens), self.caption, np.float32)
+        weights[-len(reply) :] = 1.0 / len(reply)
+        weights[-len(reply) - len(chat.tail) : -len(reply)] = 0.0
+        return Answer(tokens, np.zeros(len(tokens), np.float32), weights)
 
 
 def _advance(

@@ -1,7 +1,7 @@
 """How good a policy is on fresh instances. `python -m train.evaluate --model DIR --env-set NAME`."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,9 +18,7 @@ from train.baselines import best_fixed_answers
 from train.cli import run
 from train.policy.weights import Params
 from train.report import Count, Scores, scores_table
-from train.rollout import ActorConfig, Rollout
-
-GREEDY = 0.0
+from train.rollout import GREEDY, ActorConfig, Rollout
 
 
 class Evaluation(NamedTuple):
@@ -42,20 +40,25 @@ class Instances(NamedTuple):
     max_turns: jax.Array
 
 
-def held_out(agent: Agent, seed: int, episodes: int, harness: int, scale: int) -> Instances:
-    """At least `episodes` instances of each environment, from keys that no training run uses. Raises
-    ValueError for a harness level or scale that there is not."""
-    if not 0 <= harness < NUM_HARNESS_LEVELS:
-        raise ValueError(f"harness: {harness} is not one of 0..{NUM_HARNESS_LEVELS - 1}")
+def held_out(
+    agent: Agent, seed: int, episodes: int, harness: Sequence[int], scale: Sequence[int]
+) -> Instances:
+    """At least `episodes` instances of each environment, from keys that no training run uses, dealt in turn
+    to the combinations of these harness levels and scales. Raises ValueError for one that there is not."""
+    for level in harness:
+        if not 0 <= level < NUM_HARNESS_LEVELS:
+            raise ValueError(f"harness: {level} is not one of 0..{NUM_HARNESS_LEVELS - 1}")
     for name, env in zip(agent.names, agent.mixture.envs, strict=True):
-        if not 0 <= scale < env.num_scales:
-            raise ValueError(f"scale: {scale} is beyond the largest of {name}, {env.num_scales - 1}")
+        if not 0 <= min(scale) <= max(scale) < env.num_scales:
+            raise ValueError(f"scale: {max(scale)} is beyond the largest of {name}, {env.num_scales - 1}")
     envs, slots = len(agent.names), agent.mixture.slots
     key = jax.random.fold_in(jax.random.key(seed), HELD_OUT)
     portions = -(-episodes // slots)
     keys = [jax.random.split(jax.random.fold_in(key, i), (envs, slots)) for i in range(portions)]
-    full = lambda value: jnp.full((envs, slots), value, jnp.int32)  # noqa: E731
-    return Instances(keys, Level(full(harness), full(scale)), jnp.zeros(envs, jnp.int32))
+    dealt = np.resize(np.array([(h, s) for s in scale for h in harness], np.int32), (slots, 2))
+    over_envs = lambda levels: jnp.broadcast_to(jnp.asarray(levels), (envs, slots))  # noqa: E731
+    level = Level(over_envs(dealt[:, 0]), over_envs(dealt[:, 1]))
+    return Instances(keys, level, jnp.zeros(envs, jnp.int32))
 
 
 HELD_OUT = 0x7E57  # folded into the seed's key; training folds in step numbers, which are smaller
@@ -142,10 +145,10 @@ class EvaluateConfig:
     """Named set of environments, an environment's id, or several of both with commas between."""
     episodes: int = 64
     """Instances of each environment."""
-    harness: int = 0
-    """Harness level: 0 shows all texts, 4 only the picture and the task."""
-    scale: int = 0
-    """Scale of the instances."""
+    harness: tuple[int, ...] = (0, 4)
+    """Harness levels of the instances, in turn: 0 shows all texts, 4 only the picture and the task."""
+    scale: tuple[int, ...] = (0,)
+    """Scales of the instances, in turn."""
     slots: int = 32
     """Episodes of each environment played at a time."""
     canvas: int = 96

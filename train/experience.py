@@ -3,6 +3,7 @@
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -14,17 +15,35 @@ from train.rollout import Rollout, Turn
 
 
 class Experience(NamedTuple):
-    """Packs to learn from; `tokens` counts the answer tokens of all turns, with a signal or without."""
+    """Packs to learn from, in random order; `tokens` counts the answer tokens of all turns, with a signal or
+    without."""
 
     packs: list[Pack]
     tokens: int
     mixed: np.ndarray  # bool[groups]: the group's returns differ
 
 
+@dataclass(frozen=True)
+class CreditConfig:
+    """How the return of an episode is shared out over its turns."""
+
+    turn_weight: float = 1.0
+    """Weight of a turn's own advantage, among the turns of its group that saw the same, beside that of its
+    whole episode (GiGPO, arXiv:2505.10978). 0 is plain GRPO; single-turn games have no other."""
+    discount: float = 0.95
+    """What a success is worth one turn earlier, in a turn's own advantage."""
+
+
 def make_experience(
-    rollout: Rollout, group_size: int, most_turns: int, rng: np.random.Generator, environment: np.ndarray
+    rollout: Rollout,
+    group_size: int,
+    most_turns: int,
+    rng: np.random.Generator,
+    environment: np.ndarray,
+    credit: CreditConfig,
 ) -> Experience:
-    """Every turn gets its episode's advantage among its group of `group_size` neighbouring episodes.
+    """Every turn gets its episode's advantage among its group of `group_size` neighbouring episodes, and its
+    own among the turns of the group that saw the same picture and text.
 
     Turns with advantage 0 change nothing and are left out. Of the others at most `most_turns`, drawn at
     random, are kept and weighted up, which leaves the expected gradient as it is.
@@ -33,33 +52,55 @@ def make_experience(
     tokens; else a game of many turns would drown the one-word answer of another.
     """
     returns = jnp.asarray(rollout.returns.reshape(-1, group_size))
-    advantages = np.asarray(group_advantages(returns)).reshape(-1)
-    tokens = np.zeros(environment.max() + 1)
-    for turn in rollout.turns:
-        tokens[environment[turn.row]] += len(turn.tokens)
+    rows = np.array([turn.row for turn in rollout.turns], int)
+    advantages = np.asarray(group_advantages(returns)).reshape(-1)[rows]
+    advantages = advantages + credit.turn_weight * turn_advantages(rollout, group_size, credit.discount)
+    sizes = np.array([len(turn.tokens) for turn in rollout.turns])
+    tokens = np.bincount(environment[rows], sizes, minlength=environment.max() + 1)
     share = tokens.sum() / len(tokens) / np.maximum(tokens, 1)
-    advantages = advantages * share[environment]
-    telling = [turn for turn in rollout.turns if advantages[turn.row] != 0]
-    scale = 1.0
+    advantages *= share[environment[rows]]
+    telling = np.flatnonzero(advantages)
     if len(telling) > most_turns:
-        kept = rng.choice(len(telling), most_turns, replace=False)
-        scale = len(telling) / most_turns
-        telling = [telling[i] for i in sorted(kept)]
+        advantages *= len(telling) / most_turns
+        telling = np.sort(rng.choice(telling, most_turns, replace=False))
+    packs = _pack([rollout.turns[i] for i in telling], advantages[telling].tolist())
     played = rollout.lengths.reshape(-1, group_size)[:, 0] > 0
     mixed = np.asarray(mixed_groups(returns))[played]
-    return Experience(_pack(telling, advantages * scale), int(tokens.sum()), mixed)
+    return Experience([packs[i] for i in rng.permutation(len(packs))], int(tokens.sum()), mixed)
 
 
-def _pack(turns: Sequence[Turn], advantages: np.ndarray) -> list[Pack]:
+def turn_advantages(rollout: Rollout, group_size: int, discount: float) -> np.ndarray:
+    """Of every turn: its discounted return less the mean over the turns of its group that saw the same.
+    float64[turns]; exactly 0 for what was seen once, and in episodes of one turn, where it says no more than
+    the episode's own."""
+    worth, alike = np.zeros(len(rollout.turns)), defaultdict(list)
+    played = np.zeros(len(rollout.returns), int)
+    for i, turn in enumerate(rollout.turns):
+        played[turn.row] += 1
+        left = rollout.lengths[turn.row] - played[turn.row]
+        worth[i] = rollout.returns[turn.row] * discount**left
+        alike[turn.row // group_size, _seen(turn)].append(i)
+    own = np.zeros(len(worth))
+    for turns in alike.values():
+        if rollout.lengths[[rollout.turns[i].row for i in turns]].max() > 1:
+            own[turns] = worth[turns] - worth[turns].mean()
+    return own
+
+
+def _seen(turn: Turn) -> tuple[str, int]:
+    return turn.text, zlib.crc32(turn.pixels.tobytes())
+
+
+def _pack(turns: Sequence[Turn], advantages: Sequence[float]) -> list[Pack]:
     """One pack for all answers to the same picture and text, whichever episode they come from."""
-    same: dict[tuple[str, int], list[Turn]] = defaultdict(list)
-    for turn in turns:
-        same[turn.text, zlib.crc32(turn.pixels.tobytes())].append(turn)
+    same: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for i, turn in enumerate(turns):
+        same[_seen(turn)].append(i)
     return [
         Pack(
-            group[0].prompt,
-            group[0].pixels,
-            [Answer(turn.tokens, turn.logprobs, float(advantages[turn.row])) for turn in group],
+            turns[alike[0]].prompt,
+            turns[alike[0]].pixels,
+            [Answer(turns[i].tokens, turns[i].logprobs, advantages[i]) for i in alike],
         )
-        for group in same.values()
+        for alike in same.values()
     ]

@@ -14,6 +14,7 @@ from jaxenv.curriculum import HDCConfig
 from train import checkpoints, evaluate, plots
 from train.agent import SMALL_POLICY, Agent, make_agent
 from train.cli import run
+from train.experience import CreditConfig
 from train.learner import Learner, LearnerConfig
 from train.policy.weights import save_policy
 from train.replay import write_replays
@@ -21,7 +22,7 @@ from train.report import MetricsLog, ResultRow, StepProgress, results_table
 from train.rollout import ActorConfig
 from train.shutdown import StopRequest
 from train.statistics import paired_difference
-from train.trainer import Trainer, TrainState
+from train.trainer import Trainer, TrainerConfig, TrainState
 
 
 @dataclass(frozen=True)
@@ -54,30 +55,42 @@ class GRPOConfig:
     episodes cost one answer."""
     eval_episodes: int = 64
     """Fresh instances of each environment in the table at the end; 0 leaves the table out."""
-    eval_harness: int = 0
-    """Harness level of the evaluation: 0 shows all texts, 4 only the picture and the task."""
-    eval_scale: int = 0
-    """Scale of the evaluation."""
+    eval_harness: tuple[int, ...] = (0, 4)
+    """Harness levels of the evaluation, in turn: 0 shows all texts, 4 only the picture and the task."""
+    eval_scale: tuple[int, ...] = (0,)
+    """Scales of the evaluation, in turn."""
     learning_rate: float = 2e-4
     """Step size of Adam after the warm-up; from there it falls in a line to a tenth at the last step."""
     warmup_steps: int = 5
     """Steps over which the step size rises from 0."""
+    minibatches: int = 4
+    """Parts of a step's episodes; each makes an update."""
     epochs: int = 1
-    """Updates on the episodes of one step."""
+    """Times that a step's episodes are learnt from."""
     most_turns: int = 512
     """Turns learnt from in a step; beyond that a random part of this size."""
     save_every: int = 10
     """Steps between checkpoints."""
     canvas: int = 96
     """Side of the pictures in pixels, a multiple of 32."""
-    pack_lengths: tuple[int, ...] = (112, 192, 304)
+    pack_lengths: tuple[int, ...] = (96, 160, 240)
     """Padded lengths of a prompt with its answers, in tokens."""
     actor: ActorConfig = field(default_factory=ActorConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
+    credit: CreditConfig = field(default_factory=CreditConfig)
     hdc: HDCConfig = field(default_factory=lambda: HDCConfig(window=128))
 
     def __post_init__(self) -> None:
-        for name in ("steps", "group_size", "groups", "epochs", "most_turns", "save_every"):
+        for name in (
+            "steps",
+            "group_size",
+            "groups",
+            "rounds",
+            "minibatches",
+            "epochs",
+            "most_turns",
+            "save_every",
+        ):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: {getattr(self, name)} is not at least 1")
 
@@ -124,7 +137,7 @@ def read_config(run_dir: Path) -> GRPOConfig:
     if not file.is_file():
         raise FileNotFoundError(f"resume: {run_dir} holds no run (no config.json)")
     raw = json.loads(file.read_text())
-    nested = {"actor": ActorConfig, "learner": LearnerConfig, "hdc": HDCConfig}
+    nested = {"actor": ActorConfig, "learner": LearnerConfig, "credit": CreditConfig, "hdc": HDCConfig}
     for name, kind in nested.items():
         raw[name] = kind(**_with_tuples(raw[name]))
     return GRPOConfig(**_with_tuples(raw) | {"model": Path(raw["model"]), "out": run_dir, "resume": None})
@@ -148,20 +161,26 @@ def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
         agent,
         learner,
         hdc,
-        config.target_scale,
-        config.group_size,
-        config.groups,
-        config.rounds,
-        config.most_turns,
-        config.epochs,
+        TrainerConfig(
+            target_scale=config.target_scale,
+            group_size=config.group_size,
+            groups=config.groups,
+            rounds=config.rounds,
+            most_turns=config.most_turns,
+            minibatches=config.minibatches,
+            epochs=config.epochs,
+            credit=config.credit,
+        ),
     )
 
 
 def schedule(config: GRPOConfig) -> optax.Schedule:
-    rise = optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps)
-    updates = max(config.steps * config.epochs - config.warmup_steps, 1)
-    fall = optax.linear_schedule(config.learning_rate, config.learning_rate / 10, updates)
-    return optax.join_schedules([rise, fall], [config.warmup_steps])
+    updates = config.epochs * config.minibatches  # of a step
+    warmup = config.warmup_steps * updates
+    rise = optax.linear_schedule(0.0, config.learning_rate, warmup)
+    falling = max(config.steps * updates - warmup, 1)
+    fall = optax.linear_schedule(config.learning_rate, config.learning_rate / 10, falling)
+    return optax.join_schedules([rise, fall], [warmup])
 
 
 def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:

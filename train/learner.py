@@ -78,7 +78,7 @@ class Learner:
         return LearnerState(params, self.optimiser.init(params))
 
     def update(
-        self, state: LearnerState, packs: Sequence[Pack], tokens: int, imitate: bool = False
+        self, state: LearnerState, packs: Sequence[Pack], tokens: float, imitate: bool = False
     ) -> tuple[LearnerState, dict[str, float]]:
         """One optimiser step on packs; `tokens` answer tokens is what the loss is divided by (those of
         answers with advantage 0 count although they need not be given).

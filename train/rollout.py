@@ -1,12 +1,15 @@
 """Playing episodes: the policy answers, the environments move, until every episode is over.
 
-Each turn is its own prompt with the current picture. The prompts of the episodes still running are sorted by
-length and answered in chunks of a fixed number of rows, so that a few shapes serve any mixture of
+Each turn is its own prompt with the current picture. Episodes that see the same share one reading of it; a
+greedy policy, which says the same to the same, is not asked twice. What is to be answered is sorted by length
+and cut into calls of a fixed number of prompts and rows, so that a few shapes serve any mixture of
 environments, levels and episode lengths.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -17,9 +20,12 @@ from jaxenv import text
 from jaxenv.environment import Level
 from jaxenv.mixture import Mixture, View
 from train.batches import bucket, prompt_batch
+from train.compilation import in_threads
 from train.policy.chat import Chat, PromptRow
-from train.policy.generate import generate_jit
+from train.policy.generate import Completion, Prompt, generate_jit
 from train.policy.weights import Params, Policy
+
+GREEDY = 0.0
 
 
 @dataclass(frozen=True)
@@ -30,9 +36,11 @@ class ActorConfig:
     """Tokens of one reply at most."""
     temperature: float = 1.0
     """Sampling temperature while training; evaluation is greedy and sampled."""
-    rows: int = 32
-    """Rows of one generation call."""
-    prompt_buckets: tuple[int, ...] = (104, 184, 256)
+    rows: int = 64
+    """Replies sampled in one generation call."""
+    prompts: int = 16
+    """Different prompts read in one generation call."""
+    prompt_buckets: tuple[int, ...] = (56, 88, 128, 192)
     """Padded prompt lengths, in tokens; the last must hold the longest prompt of the set."""
 
 
@@ -47,6 +55,19 @@ class Turn:
     tokens: np.ndarray
     logprobs: np.ndarray
     reply: str
+
+
+Seen = tuple[str, bytes]
+"""A prompt's text and its picture's bytes."""
+
+
+class Call(NamedTuple):
+    """What one generation call answers: batch rows, and for each the number of its prompt among `prompts`,
+    which are indices into the prompts of the turn."""
+
+    prompts: list[int]
+    rows: list[int]
+    source: list[int]
 
 
 class Rollout(NamedTuple):
@@ -99,30 +120,31 @@ class Actor:
         level: Level,
         max_turns: jax.Array,
         temperature: float,
-        copies: int = 1,
         shuffle_pictures: bool = False,
         only: np.ndarray | None = None,
     ) -> Rollout:
         """Plays one episode in every slot, or in those of the types `only` bool[E].
 
         reset_keys key[E, slots]; level leaves int32[E, slots]; max_turns int32[E], 0 for the environment's
-        own. With `copies` > 1, runs of that many neighbouring slots have equal keys and levels: their first
-        prompt is computed once. `shuffle_pictures` shows each slot the picture of another slot of its
-        environment: what is scored then, is scored without seeing.
+        own. `shuffle_pictures` shows each slot the picture of another slot of its environment: what is
+        scored then, is scored without seeing.
         """
         mixture, size = self.mixture, self.mixture.size
         returns, success = np.zeros(size, np.float32), np.zeros(size, bool)
         lengths, verdicts = np.zeros(size, np.int32), np.zeros(4, np.int32)
         asked = np.ones(len(mixture.envs), bool) if only is None else only
         active, turns, cut = np.flatnonzero(np.repeat(asked, mixture.slots)), [], 0
+        known: dict[Seen, Turn] = {}
         view, groups = mixture.reset(reset_keys, level)
         for t in range(mixture.longest(max_turns)):
             turn_key = jax.random.fold_in(sample_key, t)
             token_keys = jax.random.split(jax.random.fold_in(turn_key, 0), size)
             step_keys = jax.random.split(jax.random.fold_in(turn_key, 1), (len(mixture.envs), mixture.slots))
-            played = self._answer(
-                params, view, active, token_keys, temperature, copies if t == 0 else 1, shuffle_pictures
-            )
+            seen = self._see(view, active, shuffle_pictures)
+            if temperature > 0:
+                played = self._sample(params, seen, token_keys, temperature)
+            else:
+                played = self._repeat(params, seen, token_keys, known)
             turns += played
             cut += sum(turn.tokens[-1:].size > 0 and not self.chat.stop[turn.tokens[-1]] for turn in played)
             replies = [""] * size
@@ -140,67 +162,99 @@ class Actor:
                 break
         return Rollout(returns, success, lengths, verdicts, cut, turns, np.asarray(view.pixels))
 
-    def compile(self, params: Params, copies: Sequence[int]) -> None:
-        """Compiles generation for every prompt bucket and number of copies."""
-        canvas = self.mixture.envs[0].canvas
-        for length in self.config.prompt_buckets:
-            for n in copies:
-                nothing = np.zeros((0, canvas, canvas, 3), np.uint8)
-                prompt = prompt_batch([], nothing, self.config.rows // n, length)
-                keys = jax.random.split(jax.random.key(0), self.config.rows)
-                jax.block_until_ready(self._generate(params, prompt, keys, 1.0))
+    def compile(self, params: Params) -> None:
+        """Compiles generation for every prompt bucket, side by side."""
+        canvas, config = self.mixture.envs[0].canvas, self.config
+        nothing = np.zeros((0, canvas, canvas, 3), np.uint8)
 
-    def _answer(
-        self,
-        params: Params,
-        view: View,
-        active: np.ndarray,
-        keys: jax.Array,
-        temperature: float,
-        copies: int,
-        shuffle_pictures: bool,
-    ) -> list[Turn]:
+        def compile_one(length: int) -> None:
+            prompt = prompt_batch([], nothing, config.prompts, length)
+            keys = jax.random.split(jax.random.key(0), config.rows)
+            jax.block_until_ready(self._generate(params, prompt, [], keys, 1.0))
+
+        in_threads(partial(compile_one, length) for length in config.prompt_buckets)
+
+    def _see(self, view: View, active: np.ndarray, shuffle_pictures: bool) -> dict[Seen, list[int]]:
+        """The different things that the active rows see, and the rows that see each."""
         pixels = np.asarray(view.pixels)
         if shuffle_pictures:
-            pixels = self._shifted(pixels)
-        asked = active[::copies]
-        texts = text.decode_batch(text.Text(view.prompt.data[asked], view.prompt.length[asked]))
+            by_env = pixels.reshape(len(self.mixture.envs), self.mixture.slots, *pixels.shape[1:])
+            pixels = np.roll(by_env, 1, axis=1).reshape(pixels.shape)
+        texts = text.decode_batch(text.Text(view.prompt.data[active], view.prompt.length[active]))
+        seen: dict[Seen, list[int]] = defaultdict(list)
+        for row, words in zip(active.tolist(), texts, strict=True):
+            seen[words, pixels[row].tobytes()].append(row)
+        return seen
+
+    def _repeat(
+        self, params: Params, seen: dict[Seen, list[int]], keys: jax.Array, known: dict[Seen, Turn]
+    ) -> list[Turn]:
+        """The greedy policy's turns; `known` is what it said so far."""
+        new = {what: rows[:1] for what, rows in seen.items() if what not in known}
+        by_row = {rows[0]: what for what, rows in new.items()}
+        known |= {by_row[turn.row]: turn for turn in self._sample(params, new, keys, GREEDY)}
+        return [replace(known[what], row=row) for what, rows in seen.items() for row in rows]
+
+    def _sample(
+        self, params: Params, seen: dict[Seen, list[int]], keys: jax.Array, temperature: float
+    ) -> list[Turn]:
+        """One turn of every row."""
+        canvas = self.mixture.envs[0].canvas
+        texts = [words for words, _ in seen]
+        pictures = [np.frombuffer(raw, np.uint8).reshape(canvas, canvas, 3) for _, raw in seen]
         prompts = self.chat.prompts(texts)
-        # From the longest prompt down, so that only the last chunk is not full.
-        order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i]))
-        size = self.config.rows // copies
+        size = self.config.prompts
         pending = []
-        for at in range(0, len(order), size):
-            chunk = order[at : at + size]
-            length = bucket(len(prompts[chunk[0]]), self.config.prompt_buckets)
-            rows = (asked[chunk][:, None] + np.arange(copies)).reshape(-1)
-            padded = np.resize(rows, self.config.rows)
-            batch = prompt_batch([prompts[i] for i in chunk], pixels[asked[chunk]], size, length)
-            pending.append((chunk, rows, self._generate(params, batch, keys[padded], temperature)))
+        for call in self._calls(prompts, list(seen.values())):
+            length = bucket(len(prompts[call.prompts[0]]), self.config.prompt_buckets)
+            shown = np.stack([pictures[i] for i in call.prompts])
+            batch = prompt_batch([prompts[i] for i in call.prompts], shown, size, length)
+            padded = np.resize(call.rows, self.config.rows)
+            pending.append((call, self._generate(params, batch, call.source, keys[padded], temperature)))
         turns = []
-        for chunk, rows, completion in pending:
+        for call, completion in pending:
             tokens, logprobs, lengths = (
                 np.asarray(x) for x in (completion.tokens, completion.logprobs, completion.lengths)
             )
-            replies = self.chat.decode(tokens[: len(rows)], lengths[: len(rows)])
-            for j, row in enumerate(rows):
-                i, said = chunk[j // copies], slice(lengths[j])
-                seen = (int(row), prompts[i], texts[i], pixels[asked[i]])
-                turns.append(Turn(*seen, tokens[j, said], logprobs[j, said], replies[j]))
+            replies = self.chat.decode(tokens[: len(call.rows)], lengths[: len(call.rows)])
+            for j, (row, source) in enumerate(zip(call.rows, call.source, strict=True)):
+                i, said = call.prompts[source], slice(lengths[j])
+                shown = (row, prompts[i], texts[i], pictures[i])
+                turns.append(Turn(*shown, tokens[j, said], logprobs[j, said], replies[j]))
         return turns
 
-    def _generate(self, params: Params, prompt, keys: jax.Array, temperature: float):
+    def _calls(self, prompts: list[PromptRow], rows: list[list[int]]) -> list[Call]:
+        """The rows of every prompt in as few calls as hold them, long prompts first; within a bucket in the
+        order of their rows, so that replies of one kind, about as long as each other, stay together."""
+        buckets = self.config.prompt_buckets
+        order = sorted(range(len(prompts)), key=lambda i: (-bucket(len(prompts[i]), buckets), rows[i][0]))
+        calls: list[Call] = []
+        for i in order:
+            for row in rows[i]:
+                if (
+                    not calls
+                    or len(calls[-1].rows) == self.config.rows
+                    or (calls[-1].prompts[-1] != i and len(calls[-1].prompts) == self.config.prompts)
+                ):
+                    calls.append(Call([], [], []))
+                call = calls[-1]
+                if call.prompts[-1:] != [i]:
+                    call.prompts.append(i)
+                call.rows.append(row)
+                call.source.append(len(call.prompts) - 1)
+        return calls
+
+    def _generate(
+        self, params: Params, prompt: Prompt, source: list[int], keys: jax.Array, temperature: float
+    ) -> Completion:
         return generate_jit(
             self.graphdef,
             params,
             prompt,
+            np.array(source + [-1] * (self.config.rows - len(source)), np.int32),
             keys,
             max_new_tokens=self.config.max_new_tokens,
             temperature=np.float32(temperature),
             allowed=self.allowed,
             stop=self.stop,
         )
-
-    def _shifted(self, pixels: np.ndarray) -> np.ndarray:
-        by_env = pixels.reshape(len(self.mixture.envs), self.mixture.slots, *pixels.shape[1:])
-        return np.roll(by_env, 1, axis=1).reshape(pixels.shape)

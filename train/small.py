@@ -29,9 +29,10 @@ SPECIAL = (
     "<|video_pad|>",
 )
 TAGS = ("<answer>", "</answer>")
-VOCABULARY = 768
-# Words with the space before them; every digit, mark and line break is a token of its own.
-WORDS = Regex(r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]|\s")
+VOCABULARY = 896
+# Words with the space before them, and the one after where a digit follows; titles of a paragraph; every
+# digit, mark and line break is a token of its own.
+WORDS = Regex(r"\n\p{Lu}\p{Ll}+:\s| ?\p{L}+(?: (?=\p{N}))?|\p{N}| ?[^\s\p{L}\p{N}]|\s")
 PATCH, MERGE = 8, 2
 TEMPLATE = """\
 {%- for message in messages -%}
@@ -59,7 +60,7 @@ def create(directory: str | Path, envs: Sequence[Environment], seed: int) -> Pol
     """Writes a randomly initialised policy with a tokenizer trained on the texts of `envs`."""
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    tokenizer = train_tokenizer(corpus(envs, seed))
+    tokenizer = train_tokenizer(corpus(envs, seed), sentences(envs))
     tokenizer.save_pretrained(directory)
     policy = init_policy(_config(tokenizer), jax.random.key(seed))
     save_policy(policy, directory)
@@ -82,8 +83,13 @@ def corpus(envs: Iterable[Environment], seed: int, samples: int = 64) -> list[st
     return lines
 
 
-def train_tokenizer(lines: Iterable[str]) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer whose merges never leave a word."""
+def sentences(envs: Iterable[Environment]) -> list[str]:
+    """What every prompt of an environment repeats: its task and its rules, one token each."""
+    return [sentence for env in envs for sentence in (env.task, env.rules)]
+
+
+def train_tokenizer(lines: Iterable[str], whole: Sequence[str] = ()) -> PreTrainedTokenizerFast:
+    """A byte-level BPE tokenizer whose merges never leave a word; the strings `whole` are tokens too."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -92,9 +98,9 @@ def train_tokenizer(lines: Iterable[str]) -> PreTrainedTokenizerFast:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    added = [AddedToken(tag, normalized=False, special=False) for tag in TAGS]
+    added = [AddedToken(string, normalized=False, special=False) for string in (*TAGS, *whole)]
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY - len(SPECIAL) - len(TAGS),
+        vocab_size=VOCABULARY - len(SPECIAL) - len(added),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )

@@ -1,6 +1,7 @@
 """One GRPO step: levels from the frontier, episodes, advantages, an update, and the frontier moved on."""
 
 import zlib
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from jaxenv.curriculum import Frontier, HDCConfig
 from jaxenv.environment import Level
 from train.agent import Agent
 from train.compilation import in_threads
-from train.experience import Experience, make_experience
+from train.experience import CreditConfig, Experience, make_experience
 from train.learner import Learner, LearnerState
 from train.rollout import Rollout, join
 
@@ -28,28 +29,29 @@ class TrainState(NamedTuple):
     step: jax.Array
 
 
-class Trainer:
-    """Groups of `group_size` episodes share an instance; `groups` of them a step for each environment."""
+@dataclass(frozen=True)
+class TrainerConfig:
+    """What one step plays and how often it updates; `train.grpo.GRPOConfig` says what the numbers mean."""
 
-    def __init__(
-        self,
-        agent: Agent,
-        learner: Learner,
-        hdc: HDCConfig,
-        target_scale: int,
-        group_size: int,
-        groups: int,
-        rounds: int,
-        most_turns: int,
-        epochs: int,
-    ) -> None:
-        if agent.mixture.slots != groups * group_size:
+    target_scale: int
+    group_size: int
+    groups: int
+    rounds: int
+    most_turns: int
+    minibatches: int
+    epochs: int
+    credit: CreditConfig
+
+
+class Trainer:
+    """Groups of `group_size` episodes share an instance; `groups` of them a round for each environment."""
+
+    def __init__(self, agent: Agent, learner: Learner, hdc: HDCConfig, config: TrainerConfig) -> None:
+        slots = config.groups * config.group_size
+        if agent.mixture.slots != slots:
             raise ValueError(
-                f"a mixture of {agent.mixture.slots} slots is not {groups} groups of {group_size}"
-            )
-        if agent.actor.config.rows % group_size:
-            raise ValueError(
-                f"actor.rows: {agent.actor.config.rows} is not a multiple of group_size {group_size}"
+                f"a mixture of {agent.mixture.slots} slots is not {config.groups} groups "
+                f"of {config.group_size}"
             )
         prompt, reply = agent.actor.config.prompt_buckets[-1], agent.actor.config.max_new_tokens
         if learner.lengths[-1] < prompt + reply:
@@ -57,33 +59,34 @@ class Trainer:
                 f"pack_lengths: the last, {learner.lengths[-1]}, does not hold a prompt of {prompt} tokens "
                 f"(actor.prompt_buckets) with a reply of {reply} (actor.max_new_tokens)"
             )
-        if target_scale < 0:
-            raise ValueError(f"target_scale: {target_scale} must be at least 0")
-        self.agent, self.learner, self.hdc, self.target_scale = agent, learner, hdc, target_scale
+        if config.target_scale < 0:
+            raise ValueError(f"target_scale: {config.target_scale} must be at least 0")
+        self.agent, self.learner, self.hdc, self.config = agent, learner, hdc, config
         self.single_turn = np.array([env.single_turn for env in agent.mixture.envs])
-        self.rounds = rounds if self.single_turn.any() else 1
-        self.group_size, self.groups = group_size, groups
-        self.most_turns, self.epochs = most_turns, epochs
+        self.rounds = config.rounds if self.single_turn.any() else 1
         self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
-        self._sample = jax.jit(partial(_sample_levels, hdc, groups * self.rounds, group_size))
+        self._sample = jax.jit(partial(_sample_levels, hdc, config.groups * self.rounds, config.group_size))
         # The type of every row of the rounds of a step, joined.
-        self.environment = np.tile(np.repeat(np.arange(len(agent.names)), agent.mixture.slots), self.rounds)
+        self.environment = np.tile(np.repeat(np.arange(len(agent.names)), slots), self.rounds)
 
     def init(self, seed: int) -> TrainState:
         own = jnp.array([env.num_scales - 1 for env in self.agent.mixture.envs], jnp.int32)
-        frontier = curriculum.init(self.hdc, jnp.minimum(own, self.target_scale))
+        frontier = curriculum.init(self.hdc, jnp.minimum(own, self.config.target_scale))
         learner = self.learner.init(self.agent.policy.params)
         return TrainState(learner, frontier, jax.random.key(seed), jnp.int32(0))
 
     def step(self, state: TrainState) -> tuple[TrainState, dict[str, float], Rollout]:
         """(state after the step, metrics, the episodes played)."""
         rollout, experience, level = self._play(state, self.max_turns)
-        learner, losses = state.learner, {}
-        for _ in range(self.epochs):
-            learner, losses = self.learner.update(learner, experience.packs, experience.tokens)
+        learner, losses = state.learner, []
+        share = experience.tokens / self.config.minibatches
+        for part in range(self.config.epochs * self.config.minibatches):
+            packs = experience.packs[part % self.config.minibatches :: self.config.minibatches]
+            learner, metrics = self.learner.update(learner, packs, share)
+            losses.append(metrics)
         frontier = self._advance(state.frontier, level, rollout)
         after = TrainState(learner, frontier, state.key, jnp.int32(int(state.step) + 1))
-        return after, self._metrics(rollout, experience, frontier) | losses, rollout
+        return after, self._metrics(rollout, experience, frontier) | _mean(losses), rollout
 
     def compile(self, state: TrainState) -> None:
         """Compiles everything a step can need: the large programs side by side, the small ones by a turn."""
@@ -92,7 +95,7 @@ class Trainer:
         in_threads(
             [
                 lambda: agent.mixture.compile(reset_keys, level, self.max_turns),
-                lambda: agent.actor.compile(state.learner.params, (self.group_size, 1)),
+                lambda: agent.actor.compile(state.learner.params),
                 lambda: self.learner.compile(state.learner, canvas),
             ]
         )
@@ -118,13 +121,19 @@ class Trainer:
                     level,
                     max_turns,
                     self.agent.actor.config.temperature,
-                    copies=self.group_size,
                     only=self.single_turn if r else None,
                 )
             )
         rollout = join(rounds)
         rng = np.random.default_rng([zlib.crc32(np.asarray(jax.random.key_data(key)).tobytes()), number])
-        experience = make_experience(rollout, self.group_size, self.most_turns, rng, self.environment)
+        experience = make_experience(
+            rollout,
+            self.config.group_size,
+            self.config.most_turns,
+            rng,
+            self.environment,
+            self.config.credit,
+        )
         levels = jax.tree.map(lambda leaf: self._rounds_first(leaf).reshape(-1), sampled[1])
         return rollout, experience, levels
 
@@ -165,6 +174,15 @@ class Trainer:
             metrics[f"harness/{name}"] = int(frontier.harness[e])
             metrics[f"scale/{name}"] = int(frontier.scale[e])
         return metrics
+
+
+def _mean(updates: list[dict[str, float]]) -> dict[str, float]:
+    """Metrics of a step's updates; those without anything to learn from count only in what they have."""
+    names = {name for metrics in updates for name in metrics}
+    return {
+        name: float(np.mean([metrics[name] for metrics in updates if name in metrics]))
+        for name in sorted(names)
+    }
 
 
 def _sample_levels(

@@ -55,21 +55,28 @@ def sample(
     prompt: Prompt,
     keys: jax.Array,
     *,
+    source: jax.Array | None = None,
     temperature: float = 1.0,
     allowed: jax.Array = ALLOWED,
     stop: int | None = None,
 ) -> Completion:
+    """Each prompt answered once, unless `source` says otherwise."""
     p, stops = policy(), jnp.arange(VOCAB) == (-1 if stop is None else stop)
     return generate_jit(
         p.graphdef,
         p.params,
         prompt,
+        own(prompt) if source is None else source,
         keys,
         max_new_tokens=NEW,
         temperature=temperature,
         allowed=allowed,
         stop=stops,
     )
+
+
+def own(prompt: Prompt) -> jax.Array:
+    return jnp.where(prompt.lengths > 0, jnp.arange(len(prompt.lengths)), -1)
 
 
 def teacher_forced(done: Completion, prompt: Prompt, temperature: float) -> np.ndarray:
@@ -167,6 +174,7 @@ def test_the_loop_ends_with_its_last_row() -> None:
             p.graphdef,
             p.params,
             prompt(),
+            own(prompt()),
             keys(),
             max_new_tokens=10_000,
             temperature=1.0,
@@ -181,14 +189,17 @@ def test_the_loop_ends_with_its_last_row() -> None:
     assert list(done.lengths) == [1] * 4 + [0]
 
 
-def test_copies_share_one_prefill() -> None:
-    """Keys of 2 B rows: two answers to each prompt, those that two separate prompts would get."""
-    p, many = prompt(), keys(10)
-    shared = sample(p, many)
-    for copy in range(2):
-        alone = sample(p, many[copy::2])
-        np.testing.assert_array_equal(shared.tokens[copy::2], alone.tokens)
-        np.testing.assert_allclose(shared.logprobs[copy::2], alone.logprobs, atol=1e-5)
+def test_rows_share_the_reading_of_a_prompt() -> None:
+    """Seven rows on five prompts, in any order, say what each would on a prompt of its own."""
+    source = jnp.array([3, 0, 0, -1, 2, 0, 3])
+    shared = sample(prompt(), keys(7), source=source)
+    for row, i in enumerate(source):
+        if i < 0:
+            assert not int(shared.lengths[row])
+            continue
+        alone = sample(prompt(), jnp.tile(keys(7)[row : row + 1], 5))
+        np.testing.assert_array_equal(shared.tokens[row], alone.tokens[i])
+        np.testing.assert_allclose(shared.logprobs[row], alone.logprobs[i], atol=1e-5)
 
 
 def test_one_compile_for_many_calls(caplog: pytest.LogCaptureFixture) -> None:

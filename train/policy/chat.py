@@ -54,10 +54,11 @@ class Chat:
         if canvas % per_token:
             raise PolicyError(f"canvas: {canvas} is not a multiple of the {per_token} pixels of a token")
         self.grid = (canvas // per_token, canvas // per_token)
-        self.head, self.tail = self._template(config)
-        is_image = self.head == self.image_token
-        self._head_positions, self._text_starts = mrope_positions(is_image, [self.grid])
-        self._head_slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
+        head, self.tail = self._template(config)
+        is_image = head == self.image_token
+        positions, text_starts = mrope_positions(is_image, [self.grid])
+        slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
+        self.head = PromptRow(head, positions, slots, int(text_starts))
         self.stop = self._mask(config, [END_OF_TURN, END_OF_TEXT])
         special = self._mask(config, self.tokenizer.all_special_tokens)
         known = np.arange(config.text.vocab_size) < len(self.tokenizer)
@@ -82,14 +83,14 @@ class Chat:
         return [encoding.ids for encoding in encodings]
 
     def _row(self, ids: list[int]) -> PromptRow:
-        tokens = np.concatenate([self.head, np.array(ids, np.int32), self.tail])
-        after = len(tokens) - len(self.head)
-        text_positions = np.broadcast_to(self._text_starts + np.arange(after, dtype=np.int32), (3, after))
+        head, after = self.head, np.concatenate([np.array(ids, np.int32), self.tail])
+        n = len(after)
+        positions = np.broadcast_to(head.next_position + np.arange(n, dtype=np.int32), (3, n))
         return PromptRow(
-            tokens,
-            np.concatenate([self._head_positions, text_positions], axis=1),
-            np.concatenate([self._head_slots, np.full(after, -1, np.int32)]),
-            self._text_starts + after,
+            np.concatenate([head.tokens, after]),
+            np.concatenate([head.positions, positions], axis=1),
+            np.concatenate([head.image_slots, np.full(n, -1, np.int32)]),
+            head.next_position + n,
         )
 
     def _template(self, config: PolicyConfig) -> tuple[np.ndarray, np.ndarray]:

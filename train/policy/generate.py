@@ -16,7 +16,7 @@ from train.policy.model import Qwen3VL
 
 
 class Prompt(struct.PyTreeNode):
-    """B right-padded prompts and the N pictures they show. A row of length 0 is padding."""
+    """B right-padded prompts and the N pictures they show. A prompt of length 0 is padding."""
 
     tokens: jax.Array  # int32[B, P]
     positions: jax.Array  # int32[3, B, P]
@@ -48,6 +48,7 @@ def generate(
     graphdef: nnx.GraphDef,
     params: Any,
     prompt: Prompt,
+    source: jax.Array,
     keys: jax.Array,
     *,
     max_new_tokens: int,
@@ -59,22 +60,21 @@ def generate(
 
     Args:
         graphdef, params: a `Policy`'s; graphdef and max_new_tokens are static.
-        prompt: B prompts.
-        keys: typed PRNG keys [B], or [B * copies]: then each prompt is read once and answered `copies`
-            times, and the answers to one prompt are neighbours.
+        prompt: the different prompts; each is read once.
+        source: int32[R], the prompt that each of R rows answers, -1 for a row that is padding.
+        keys: typed PRNG keys [R].
         temperature: traced; 0 is greedy.
         allowed: bool[vocabulary]; other tokens get probability 0, and the rest sum to 1.
         stop: bool[vocabulary], tokens that end a row.
 
     Returns:
-        `Completion` of one row a key.
+        `Completion` of R rows.
     """
     model: Qwen3VL = nnx.merge(graphdef, params)
     pick = partial(_pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
-    copies = keys.shape[0] // prompt.tokens.shape[0]
     logits, cache = _prefill(model, prompt)
-    prompt, logits, cache = _repeat(prompt, logits, cache, copies)
-    real = prompt.lengths > 0
+    real = source >= 0
+    logits, cache, next_position = _take(jnp.maximum(source, 0), logits, cache, prompt.next_position)
 
     def record(done: Completion, step: jax.Array, logits: jax.Array) -> tuple[Completion, jax.Array]:
         live = real & ~done.stopped
@@ -91,7 +91,7 @@ def generate(
         return (loop.step < max_new_tokens) & jnp.any(real & ~loop.done.stopped)
 
     def advance(loop: _Loop) -> _Loop:
-        at = prompt.next_position + loop.step - 1
+        at = next_position + loop.step - 1
         positions = jnp.broadcast_to(at[:, None], (3, len(at), 1))
         hidden, cache = model(loop.last[:, None], positions, cache=loop.cache)
         done, token = record(loop.done, loop.step, model.logits(hidden[:, 0]))
@@ -123,21 +123,12 @@ def _prefill(model: Qwen3VL, prompt: Prompt) -> tuple[jax.Array, KVCache]:
     return model.logits(hidden), cache.replace(lengths=prompt.lengths)
 
 
-def _repeat(
-    prompt: Prompt, logits: jax.Array, cache: KVCache, copies: int
-) -> tuple[Prompt, jax.Array, KVCache]:
-    """Each row `copies` times (of the prompt only what the loop still reads)."""
-    if copies == 1:
-        return prompt, logits, cache
-    prompt = prompt.replace(
-        lengths=jnp.repeat(prompt.lengths, copies), next_position=jnp.repeat(prompt.next_position, copies)
-    )
-    cache = KVCache(
-        jnp.repeat(cache.keys, copies, 1),
-        jnp.repeat(cache.values, copies, 1),
-        jnp.repeat(cache.lengths, copies),
-    )
-    return prompt, jnp.repeat(logits, copies, 0), cache
+def _take(
+    source: jax.Array, logits: jax.Array, cache: KVCache, next_position: jax.Array
+) -> tuple[jax.Array, KVCache, jax.Array]:
+    """What the decode loop needs of each row's prompt."""
+    kept = KVCache(cache.keys[:, source], cache.values[:, source], cache.lengths[source])
+    return logits[source], kept, next_position[source]
 
 
 def _pick(
