@@ -177,6 +177,13 @@ def test_a_mistake_is_one_line(
     assert not out.exists()  # so that the corrected command may use it
 
 
+@pytest.mark.parametrize("config", ['{"stepz": 3}', '{"actor": {"rows": 8}}'])
+def test_a_config_of_another_version_is_refused(tmp_path: Path, capsys, monkeypatch, config: str) -> None:
+    (tmp_path / "config.json").write_text(config)
+    told = misuse(["--resume", tmp_path], capsys, monkeypatch)
+    assert f"resume: {tmp_path / 'config.json'} does not fit this version" in told
+
+
 def test_a_used_directory_is_refused(model: Path, tmp_path: Path, capsys, monkeypatch) -> None:
     (tmp_path / "config.json").write_text("{}")
     told = misuse(["--model", model, "--out", tmp_path, *SMALL], capsys, monkeypatch)

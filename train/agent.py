@@ -6,6 +6,7 @@ from pathlib import Path
 import jaxenv
 from jaxenv.mixture import Mixture
 from train.policy.chat import Chat
+from train.policy.hub import checkpoint_directory
 from train.policy.weights import Policy, load_policy
 from train.rollout import Actor, ActorConfig
 
@@ -14,19 +15,23 @@ SMALL_POLICY = Path(__file__).parent / "policies" / "small"
 
 @dataclass(frozen=True)
 class Agent:
-    """The parts that play: `names` are the environments' ids in the order of the mixture."""
+    """The parts that play: `names` are the environments' ids in the order of the mixture, `directory` is the
+    policy's checkpoint."""
 
     names: tuple[str, ...]
+    directory: Path
     mixture: Mixture
     policy: Policy
     chat: Chat
     actor: Actor
 
 
-def make_agent(model: Path, env_set: str, slots: int, canvas: int, config: ActorConfig) -> Agent:
-    """Loads the checkpoint directory `model` and makes `slots` episodes of every environment of the set."""
+def make_agent(model: str | Path, env_set: str, slots: int, canvas: int, config: ActorConfig) -> Agent:
+    """Loads a checkpoint directory, or the model of that id on the Hugging Face Hub, and makes `slots`
+    episodes of every environment of the set."""
     names = jaxenv.env_set(env_set)
     mixture = Mixture([jaxenv.make(name, canvas=canvas)[0] for name in names], slots)
-    policy = load_policy(model)
-    chat = Chat(model, policy.config, canvas)
-    return Agent(names, mixture, policy, chat, Actor(policy, chat, mixture, config))
+    directory = checkpoint_directory(model)
+    policy = load_policy(directory)
+    chat = Chat(directory, policy.config, canvas)
+    return Agent(names, directory, mixture, policy, chat, Actor(policy, chat, mixture, config))

@@ -71,11 +71,10 @@ class Demonstrator:
         ]
 
     def _caption_and_reply(self, chat: Chat, prompt: PromptRow, reply: np.ndarray) -> Answer:
-        """The tokens of the prompt's text at weight `caption` each, the marks around it at 0, and the reply
-        at 1 in all: a whole grid weighs no more than one word, which takes as much thought."""
+        """The tokens of the prompt's text at weight `caption`, the marks around it at 0, the reply's at 1."""
         tokens = np.concatenate([prompt.tokens[len(chat.head) :], reply])
         weights = np.full(len(tokens), self.caption, np.float32)
-        weights[-len(reply) :] = 1.0 / len(reply)
+        weights[-len(reply) :] = 1.0
         weights[-len(reply) - len(chat.tail) : -len(reply)] = 0.0
         return Answer(tokens, np.zeros(len(tokens), np.float32), weights)
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -139,8 +138,8 @@ def _answers(agent: Agent, rollouts: list[Rollout]) -> list[dict[str, int]]:
 class EvaluateConfig:
     """Which policy, on what."""
 
-    model: Path = SMALL_POLICY
-    """Checkpoint directory."""
+    model: str = str(SMALL_POLICY)
+    """Checkpoint directory, or a model's id on the Hugging Face Hub."""
     env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between."""
     episodes: int = 64

@@ -31,9 +31,10 @@ class GRPOConfig:
 
     env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between."""
-    model: Path = SMALL_POLICY
-    """Checkpoint directory to start from; by default the small policy that ships with the project."""
-    steps: int = 45
+    model: str = str(SMALL_POLICY)
+    """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default the small
+    policy that ships with the project."""
+    steps: int = 60
     """Training steps."""
     out: Path = Path("runs/grpo")
     """Directory of the run; it must not hold another run."""
@@ -67,7 +68,7 @@ class GRPOConfig:
     """Parts of a step's episodes; each makes an update."""
     epochs: int = 1
     """Times that a step's episodes are learnt from."""
-    most_turns: int = 512
+    most_turns: int = 384
     """Turns learnt from in a step; beyond that a random part of this size."""
     save_every: int = 10
     """Steps between checkpoints."""
@@ -111,7 +112,7 @@ def main(config: GRPOConfig) -> None:
         start_run(config)
     state, done = train(config, trainer)
     save_policy(
-        agent.policy._replace(params=state.learner.params), config.out / "policy", source=config.model
+        agent.policy._replace(params=state.learner.params), config.out / "policy", source=agent.directory
     )
     plots.learning_curves(config.out)
     if done and config.eval_episodes:
@@ -127,7 +128,9 @@ def start_run(config: GRPOConfig) -> None:
             f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
         )
     config.out.mkdir(parents=True, exist_ok=True)
-    raw = dataclasses.asdict(config) | {"model": config.model.resolve()}  # so that a resume finds it
+    raw = dataclasses.asdict(config)
+    if Path(config.model).is_dir():
+        raw["model"] = str(Path(config.model).resolve())  # so that a resume from elsewhere finds it
     file.write_text(json.dumps(raw, indent=2, default=str) + "\n")
 
 
@@ -138,9 +141,14 @@ def read_config(run_dir: Path) -> GRPOConfig:
         raise FileNotFoundError(f"resume: {run_dir} holds no run (no config.json)")
     raw = json.loads(file.read_text())
     nested = {"actor": ActorConfig, "learner": LearnerConfig, "credit": CreditConfig, "hdc": HDCConfig}
-    for name, kind in nested.items():
-        raw[name] = kind(**_with_tuples(raw[name]))
-    return GRPOConfig(**_with_tuples(raw) | {"model": Path(raw["model"]), "out": run_dir, "resume": None})
+    try:
+        for name, kind in nested.items():
+            raw[name] = kind(**_with_tuples(raw[name]))
+        return GRPOConfig(**_with_tuples(raw) | {"out": run_dir, "resume": None})
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"resume: {file} does not fit this version of jaxenv ({error}); start a new run"
+        ) from None
 
 
 def _with_tuples(raw: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import jax
+import numpy as np
 import optax
 
 import jaxenv
@@ -29,7 +30,7 @@ class SFTConfig:
     """Named set of environments, an environment's id, or several of both with commas between."""
     model: Path | None = None
     """Checkpoint to start from; by default a new small policy is made."""
-    steps: int = 500
+    steps: int = 400
     """Optimiser steps."""
     rows: int = 12
     """Demonstrations of each environment in a step."""
@@ -37,8 +38,8 @@ class SFTConfig:
     """How often each scale is shown."""
     noise: float = 0.2
     """Share of random moves in the demonstrated episodes."""
-    caption: float = 0.04
-    """Weight of a token of the prompt's text, learnt as a caption of the picture; a whole reply weighs 1."""
+    caption: float = 0.2
+    """Weight of a token of the prompt's text, learnt as a caption of the picture; a reply's weigh 1."""
     learning_rate: float = 2e-3
     """Step size after the warm-up. It does not fall: training goes on with train.grpo's smaller ones."""
     warmup_steps: int = 70
@@ -79,7 +80,8 @@ def main(config: SFTConfig) -> None:
     started = time.monotonic()
     for step in range(1, config.steps + 1):
         packs = demonstrator.packs(chat, jax.random.fold_in(key, step))
-        state, metrics = learner.update(state, packs, len(packs), imitate=True)
+        reply_tokens = sum(int(np.sum(np.equal(pack.answers[0].advantage, 1))) for pack in packs)
+        state, metrics = learner.update(state, packs, reply_tokens, imitate=True)
         if step % 20 == 0 or step == 1:
             minutes = (time.monotonic() - started) / 60
             print(f"step {step}/{config.steps}  loss {-metrics['logprob']:.4f}  {minutes:.1f} min")
