@@ -106,13 +106,16 @@ def rows():
     def scores(greedy):
         return Scores(Count(greedy, 50), Count(greedy // 2, 50), Count(9, 50), Count(5, 50))
 
-    return [ResultRow("maze", scores(5), scores(40)), ResultRow("bandit", scores(20), scores(50))]
+    return [
+        ResultRow("maze", scores(5), scores(40), Estimate(0.7, 0.5, 0.9)),
+        ResultRow("bandit", scores(20), scores(50), Estimate(0.6, 0.4, 0.8)),
+    ]
 
 
 def test_results_table_tells_the_same_three_times(tmp_path):
     text = io.StringIO()
-    difference = Estimate(0.65, 0.6, 0.7)
-    results_table(rows(), tmp_path, difference, Console(file=text, width=110))
+    change = Estimate(0.65, 0.6, 0.7)
+    results_table(rows(), tmp_path, change, Console(file=text, width=120))
     markdown = (tmp_path / "results.md").read_text()
     expected = wilson_interval(40, 50)
     cell = f"80 [{100 * expected.low:.0f}, {100 * expected.high:.0f}]"
@@ -122,14 +125,16 @@ def test_results_table_tells_the_same_three_times(tmp_path):
     assert [(a.strip(), b.strip()) for a, b in names] == [
         (name, when) for name in ("maze", "bandit", "mean") for when in ("before", "after")
     ]
-    assert "+65.0 [+60.0, +70.0]" in markdown
-    assert "+65.0 [+60.0, +70.0]" in text.getvalue()
+    for told in ("+65.0 [+60.0, +70.0]", "+70.0 [+50.0, +90.0]"):
+        assert told in markdown
+        assert told in text.getvalue()
     stored = json.loads((tmp_path / "results.json").read_text())
     maze = stored["environments"][0]
     assert maze["counts"]["after"]["greedy"] == {"successes": 40, "total": 50}
     assert maze["after"]["greedy"] == pytest.approx(expected._asdict())
     assert stored["mean"]["after"]["greedy"]["value"] == pytest.approx(0.9)
-    assert stored["difference"]["value"] == 0.65
+    assert stored["change"]["value"] == 0.65
+    assert maze["change"]["value"] == 0.7
 
 
 def test_learning_curves_draw_what_there_is(tmp_path):

@@ -225,11 +225,10 @@ def report(config: GRPOConfig, agent: Agent, instances: evaluate.Instances, stat
     fixed = evaluate.fixed_baseline(agent, instances, config.seed)
     before = evaluate.evaluate(agent, agent.policy.params, instances, config.seed)
     after = evaluate.evaluate(agent, state.learner.params, instances, config.seed)
+    told = zip(evaluate.scores(before, fixed), evaluate.scores(after, fixed), strict=True)
     rows = [
-        ResultRow(name, b, a)
-        for name, b, a in zip(
-            agent.names, evaluate.scores(before, fixed), evaluate.scores(after, fixed), strict=True
-        )
+        ResultRow(name, *scores, paired_difference(before.greedy[e : e + 1], after.greedy[e : e + 1]))
+        for e, (name, scores) in enumerate(zip(agent.names, told, strict=True))
     ]
     results_table(rows, config.out, paired_difference(before.greedy, after.greedy))
     used = evaluate.words_used(agent, after)

@@ -165,9 +165,12 @@ class Scores:
 
 @dataclass(frozen=True)
 class ResultRow:
+    """An environment before and after training; `change` is that of the greedy successes, paired."""
+
     environment: str
     before: Scores
     after: Scores
+    change: Estimate
 
 
 COLUMNS = {
@@ -182,28 +185,29 @@ MEAN = "mean"
 def results_table(
     rows: Sequence[ResultRow],
     run_dir: str | Path,
-    difference: Estimate | None = None,
+    change: Estimate,
     console: Console | None = None,
 ) -> None:
     """Print the success rates before and after training, and write them as results.md and results.json.
 
     Rates are in percent with 95 % intervals: Wilson's for an environment, `mean_estimate` for their mean.
-    difference: `paired_difference` of the greedy successes, told below the table.
+    change: `paired_difference` of the greedy successes of all environments.
     """
-    lines = [(name, when, *map(_percent, estimates)) for name, when, estimates in _estimates(rows)]
-    heads = ["environment", "", *COLUMNS.values()]
+    changes = {row.environment: row.change for row in rows} | {MEAN: change}
+    lines = [
+        (name, when, *map(_percent, estimates), _percent(changes[name], sign=True) if when == "after" else "")
+        for name, when, estimates in _estimates(rows)
+    ]
+    heads = ["environment", "", *COLUMNS.values(), "greedy change"]
     note = (
         "Success in percent with 95 % intervals. Best fixed: one answer for all instances.\n"
-        "Shuffled: greedy with another instance's picture."
+        "Shuffled: greedy with another instance's picture. Change: after minus before on the same instances."
     )
-    if difference is not None:
-        change = _percent(difference, sign=True)
-        note += f"\nGreedy, after minus before on the same instances: {change} points."
 
     run_dir = Path(run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
     (run_dir / "results.md").write_text(_markdown(heads, lines) + "\n" + note.replace("\n", "  \n") + "\n")
-    (run_dir / "results.json").write_text(json.dumps(_json(rows, difference), indent=2) + "\n")
+    (run_dir / "results.json").write_text(json.dumps(_json(rows, change), indent=2) + "\n")
     console = console or Console()
     console.print(_rich(heads, lines))
     console.print(note, highlight=False, markup=False)
@@ -239,7 +243,7 @@ def _percent(estimate: Estimate, sign: bool = False) -> str:
 
 
 def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rule = ["---", "---", *["---:"] * len(COLUMNS)]
+    rule = ["---", "---", *["---:"] * (len(heads) - 2)]
     return "".join("| " + " | ".join(cells) + " |\n" for cells in (heads, rule, *lines))
 
 
@@ -254,16 +258,21 @@ def _rich(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
     return table
 
 
-def _json(rows: Sequence[ResultRow], difference: Estimate | None) -> dict[str, Any]:
+def _json(rows: Sequence[ResultRow], change: Estimate) -> dict[str, Any]:
     intervals = {
         (name, when): {c: e._asdict() for c, e in zip(COLUMNS, estimates, strict=True)}
         for name, when, estimates in _estimates(rows)
     }
     return {
         "environments": [
-            {"counts": asdict(row)} | {when: intervals[row.environment, when] for when in ("before", "after")}
+            {
+                "environment": row.environment,
+                "counts": {when: asdict(getattr(row, when)) for when in ("before", "after")},
+                "change": row.change._asdict(),
+            }
+            | {when: intervals[row.environment, when] for when in ("before", "after")}
             for row in rows
         ],
         MEAN: {when: intervals[MEAN, when] for when in ("before", "after")},
-        "difference": None if difference is None else difference._asdict(),
+        "change": change._asdict(),
     }
