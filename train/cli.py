@@ -12,7 +12,6 @@ import tyro
 
 from train.checkpoints import CheckpointError
 from train.compilation import use_persistent_cache
-from train.memory import keep_freed_memory
 from train.policy.errors import PolicyError
 
 Config = TypeVar("Config")
@@ -20,7 +19,6 @@ Config = TypeVar("Config")
 
 def run(main: Callable[[Config], None], config: type[Config]) -> None:
     """Parses the command line into `config` and calls `main` with it."""
-    keep_freed_memory()
     use_persistent_cache()
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
