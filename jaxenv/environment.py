@@ -179,9 +179,11 @@ class Environment(abc.ABC):
             obs["text"] = self.prompt(episode)
         return obs
 
-    def prompt(self, episode: Episode) -> Text:
-        """Task and texts of the episode's harness level, without the picture."""
-        return harness.prompt(self.task, self.rules, self.describe(episode.state), episode.level.harness)
+    def prompt(self, episode: Episode, board: bool = False) -> Text:
+        """Task and texts of the episode's harness level, without the picture; with `board` the observation
+        in words at every level."""
+        texts = self.describe(episode.state)
+        return harness.prompt(self.task, self.rules, texts, episode.level.harness, board)
 
     def _judged_step(
         self, key: jax.Array, episode: Episode, action: jax.Array, verdict: jax.Array, params: Params

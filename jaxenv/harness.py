@@ -5,6 +5,7 @@ rules. The picture and the one-line task always stay. Levels are data: changing 
 """
 
 import jax
+import jax.numpy as jnp
 from flax import struct
 
 from jaxenv import text
@@ -22,10 +23,11 @@ class Texts:
     hint: Text
 
 
-def prompt(task: str, rules: str, texts: Texts, harness: jax.Array) -> Text:
-    """The text of one turn at harness level int32[] (0..4), a paragraph for each text that is left."""
+def prompt(task: str, rules: str, texts: Texts, harness: jax.Array, board: bool = False) -> Text:
+    """The text of one turn at harness level int32[] (0..4), a paragraph for each text that is left. With
+    `board` the observation in words stays at every level: for a policy that has it instead of the picture."""
     sections = (
-        ("Board:\n", texts.observation, harness < 1),
+        ("Board:\n", texts.observation, jnp.bool_(board) | (harness < 1)),
         ("State: ", texts.state, harness < 2),
         ("Hint: ", texts.hint, harness < 3),
         ("Rules: ", text.encode(rules), harness < 4),

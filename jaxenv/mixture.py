@@ -50,9 +50,12 @@ Groups = tuple[Group, ...]
 
 class Mixture:
     """`slots` episodes of each of `envs`; slot i of environment e is row e * slots + i of every batch.
-    Replies are at most `reply_capacity` bytes."""
+    Replies are at most `reply_capacity` bytes. With `board` the prompts hold the observation in words at
+    every harness level."""
 
-    def __init__(self, envs: Sequence[Environment], slots: int, reply_capacity: int = 256) -> None:
+    def __init__(
+        self, envs: Sequence[Environment], slots: int, reply_capacity: int = 256, board: bool = False
+    ) -> None:
         self.envs = tuple(envs)
         self.slots = slots
         self.reply_capacity = reply_capacity
@@ -60,7 +63,7 @@ class Mixture:
         self._reset = [jax.jit(_resetter(env, e)) for e, env in enumerate(self.envs)]
         self._step = [jax.jit(_stepper(env, e)) for e, env in enumerate(self.envs)]
         # Drawing is compiled once, not within both.
-        self._view = [jax.jit(_viewer(env)) for env in self.envs]
+        self._view = [jax.jit(_viewer(env, board)) for env in self.envs]
 
     @property
     def size(self) -> int:
@@ -116,8 +119,8 @@ def _nothing(done: jax.Array) -> Outcome:
     return Outcome(zeros.astype(np.float32), done, zeros > 0, zeros)  # type: ignore[arg-type]
 
 
-def _viewer(env: Environment) -> Callable[[Episode], View]:
-    return jax.vmap(lambda episode: View(env.draw(episode.state, env.canvas), env.prompt(episode)))
+def _viewer(env: Environment, board: bool) -> Callable[[Episode], View]:
+    return jax.vmap(lambda episode: View(env.draw(episode.state, env.canvas), env.prompt(episode, board)))
 
 
 def _resetter(env: Environment, e: int) -> Callable[[jax.Array, Level], Episode]:

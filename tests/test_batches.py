@@ -32,8 +32,7 @@ def pack(prompt: int, *answers: int, seed: int = 0) -> Pack:
 
 def test_the_smallest_bucket_that_holds_it() -> None:
     assert [bucket(n, (96, 160)) for n in (1, 96, 97, 160)] == [96, 96, 160, 160]
-    with pytest.raises(ValueError, match="161 tokens is longer than the largest bucket of 160"):
-        bucket(161, (96, 160))
+    assert [bucket(n, (96, 160)) for n in (161, 320, 321)] == [320, 320, 480]
 
 
 def test_prompts_are_padded_on_the_right() -> None:
@@ -69,6 +68,17 @@ def test_a_packed_batch_says_where_each_token_is_predicted() -> None:
     assert list(batch.segment[0]) == [0] * 6 + [1] * 3 + [2] * 2 + [-1]
     assert list(batch.positions[0, 0, 6:11]) == [6, 7, 8, 6, 7]
     assert set(batch.segment[2]) == {-1}
+
+
+def test_tokens_may_be_read_without_being_learnt() -> None:
+    given = pack(6, 3, 2)
+    weights = np.array([0.5, 0.25, 0.0], np.float32)
+    first = replace(given.answers[0], advantage=weights, learnt=np.array([True, False, True]))
+    given = replace(given, answers=[first, given.answers[1]])
+    batch = jax.device_get(packed_batch([given], 2, 12, 16, (8, 8, 3)))
+    assert list(batch.mask[:6]) == [True, False, True, True, True, False]
+    assert list(batch.segment[0]) == [0] * 6 + [1] * 3 + [2] * 2 + [-1]
+    assert batch.advantages[0] == 0.5
 
 
 def test_split_answers_keeps_order_and_length() -> None:

@@ -16,7 +16,7 @@ from jaxenv import text
 from jaxenv.environment import Environment, make_params
 from train.agent import Agent
 from train.compilation import in_threads
-from train.policy.chat import END_OF_TEXT, END_OF_TURN, Chat
+from train.policy.chat import Chat
 from train.policy.errors import PolicyError
 from train.policy.positions import mrope_positions
 
@@ -53,7 +53,7 @@ def rendered(chat: Chat, said: str) -> str:
     whole = chat.tokenizer.apply_chat_template(
         [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
     )
-    return whole.replace(PAD, PAD * (chat.grid[0] * chat.grid[1]))
+    return whole.replace(PAD, PAD * (chat.grids[0][0] * chat.grids[0][1]))
 
 
 @pytest.mark.parametrize("name", CORE)
@@ -71,12 +71,12 @@ def test_odd_texts_join_just_as_well(chat: Chat, line: str) -> None:
 
 
 def test_pictures_have_slots_and_positions(chat: Chat, said) -> None:
-    assert chat.grid == (4, 4)
+    assert chat.grids == [(4, 4)]
     for row in chat.prompts(said["frozen_lake"][0]):
         is_image = row.tokens == chat.image_token
         assert row.image_slots[is_image].tolist() == list(range(16))
         assert set(row.image_slots[~is_image]) == {-1}
-        positions, following = mrope_positions(is_image, [chat.grid])
+        positions, following = mrope_positions(is_image, chat.grids)
         np.testing.assert_array_equal(row.positions, positions)
         assert row.next_position == following == positions.max() + 1
 
@@ -100,7 +100,7 @@ def test_only_text_and_the_ends_may_be_sampled(fresh: Agent, random_model: Path)
     wide = replace(config, text=replace(config.text, vocab_size=config.text.vocab_size + 50))
     chat = Chat(random_model, wide, tiny.CANVAS)
     known = len(chat.tokenizer)
-    ends = chat.tokenizer.convert_tokens_to_ids([END_OF_TEXT, END_OF_TURN])
+    ends = chat.tokenizer.convert_tokens_to_ids(["<|endoftext|>", "<|im_end|>"])
     special = set(chat.tokenizer.convert_tokens_to_ids(chat.tokenizer.all_special_tokens))
     assert set(np.flatnonzero(chat.stop)) == set(ends)
     assert set(np.flatnonzero(chat.allowed)) == set(range(known)) - special | set(ends)
@@ -122,7 +122,8 @@ def test_a_canvas_that_cuts_a_token_is_refused(fresh: Agent, random_model: Path,
 
 
 def test_an_image_token_that_is_not_the_templates_is_refused(fresh: Agent, random_model: Path) -> None:
-    config = replace(fresh.policy.config, image_token_id=3)
+    config = fresh.policy.config
+    config = replace(config, pictures=replace(config.pictures, image_token_id=3))
     with pytest.raises(PolicyError, match=r"one image token \(config: image_token_id\)"):
         Chat(random_model, config, tiny.CANVAS)
 

@@ -1,5 +1,7 @@
 """From episodes to packs: who gets which advantage, and what may be left out."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,12 @@ from train.rollout import Rollout, Turn
 PICTURES = np.arange(3, dtype=np.uint8)[:, None, None, None] * np.ones((3, 4, 4, 3), np.uint8)
 
 
-def turn(row: int, said: str, picture: int = 0, tokens: int = 2, mark: int | None = None) -> Turn:
+def turn(
+    row: int, said: str, picture: int = 0, tokens: int = 2, mark: int | None = None, pictured: bool = True
+) -> Turn:
     """An answer of so many tokens, all of them `mark` (the row, by default)."""
-    prompt = PromptRow(np.zeros(3, np.int32), np.zeros((3, 3), np.int32), np.full(3, -1, np.int32), 3)
+    slots = np.array([0 if pictured else -1, -1, -1], np.int32)
+    prompt = PromptRow(np.zeros(3, np.int32), np.zeros((3, 3), np.int32), slots, 3)
     answer = np.full(tokens, row if mark is None else mark, np.int32)
     return Turn(row, prompt, said, PICTURES[picture], answer, -np.ones(tokens, np.float32), "reply")
 
@@ -136,6 +141,13 @@ def test_a_faster_success_is_worth_more() -> None:
 def test_another_picture_is_another_state() -> None:
     turns = [turn(0, "a"), turn(1, "a", picture=1), turn(0, "b"), turn(1, "c")]
     assert not turn_advantages(rollout([1.0, 0.0], turns), 2, discount=0.9).any()
+
+
+def test_a_policy_that_is_shown_no_picture_cannot_tell_two_apart() -> None:
+    blind = partial(turn, pictured=False)
+    turns = [blind(0, "a"), blind(1, "a", picture=1), blind(0, "b"), blind(1, "c")]
+    own = turn_advantages(rollout([1.0, 0.0], turns), 2, discount=0.9)
+    np.testing.assert_allclose(own, [0.45, -0.45, 0, 0])
 
 
 def test_a_turns_own_advantage_is_added_before_the_types_are_weighed() -> None:

@@ -3,16 +3,21 @@
 import json
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tiny
+from safetensors.numpy import load_file
+from transformers import AutoTokenizer
 
-from train import checkpoints, cli, grpo
+from train import checkpoints, cli, export, grpo
 from train.policy.weights import load_policy
 from train.report import read_metrics
 
@@ -74,7 +79,7 @@ def test_a_run_leaves_everything_behind(whole: tuple[Path, str], agent) -> None:
     assert (out / "learning_curves.png").stat().st_size > 1000
     assert (out / "results.md").read_text().count("frozen_lake") == 2
     environments = json.loads((out / "results.json").read_text())["environments"]
-    assert [row["counts"]["environment"] for row in environments] == tiny.ENVS.split(",")
+    assert [row["environment"] for row in environments] == tiny.ENVS.split(",")
     assert environments[0]["counts"]["after"]["greedy"]["total"] == 8
     assert [gif.name for gif in (out / "replays").iterdir()] == ["frozen_lake.gif"]
     assert len((out / "timing.jsonl").read_text().splitlines()) == STEPS
@@ -182,6 +187,64 @@ def test_a_config_of_another_version_is_refused(tmp_path: Path, capsys, monkeypa
     (tmp_path / "config.json").write_text(config)
     told = misuse(["--resume", tmp_path], capsys, monkeypatch)
     assert f"resume: {tmp_path / 'config.json'} does not fit this version" in told
+
+
+def truncate(folder: Path) -> None:
+    file = folder / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-1000])
+
+
+def point_elsewhere(folder: Path) -> None:
+    """An index whose second shard was not copied."""
+    names = load_file(folder / "model.safetensors").keys()
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    shards = {name: f"model-0000{1 + i % 2}-of-00002.safetensors" for i, name in enumerate(sorted(names))}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shards}))
+
+
+def widen_tokenizer(folder: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens([f"<word{i}>" for i in range(1000)])
+    tokenizer.save_pretrained(folder)
+
+
+def rename_architecture(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"model_type": "gpt2"}))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda folder: (folder / "config.json").unlink(), "config.json: no such file"),
+        (rename_architecture, "model_type is 'gpt2'"),
+        (truncate, "model.safetensors: cannot be read"),
+        (point_elsewhere, "model-00002-of-00002.safetensors: no such file"),
+        (widen_tokenizer, "the embedding only"),
+    ],
+)
+def test_a_spoilt_checkpoint_is_one_line(
+    random_model: Path, tmp_path: Path, capsys, monkeypatch, spoil: Callable[[Path], None], told: str
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(random_model, folder)
+    spoil(folder)
+    assert told in misuse(["--model", folder, "--out", tmp_path / "run", *SMALL], capsys, monkeypatch)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_run_is_exported(whole, tmp_path: Path) -> None:
+    export.main(export.ExportConfig(whole[0], tmp_path / "policy"))
+    wanted, got = (
+        load_file(folder / "model.safetensors") for folder in (whole[0] / "policy", tmp_path / "policy")
+    )
+    assert wanted.keys() == got.keys()
+    for name, tensor in wanted.items():
+        np.testing.assert_array_equal(got[name], tensor)
+    assert load_policy(tmp_path / "policy").config == load_policy(whole[0] / "policy").config
+    with pytest.raises(FileExistsError, match="is not empty"):
+        export.main(export.ExportConfig(whole[0], tmp_path / "policy"))
 
 
 def test_a_used_directory_is_refused(model: Path, tmp_path: Path, capsys, monkeypatch) -> None:

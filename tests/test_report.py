@@ -116,6 +116,10 @@ def test_results_table_tells_the_same_three_times(tmp_path):
     text = io.StringIO()
     change = Estimate(0.65, 0.6, 0.7)
     results_table(rows(), tmp_path, change, Console(file=text, width=120))
+    narrow = io.StringIO()
+    results_table(rows(), tmp_path, change, Console(file=narrow, width=80))
+    assert "bandit" in narrow.getvalue()
+    assert "+65 [+60, +70]" in narrow.getvalue()
     markdown = (tmp_path / "results.md").read_text()
     expected = wilson_interval(40, 50)
     cell = f"80 [{100 * expected.low:.0f}, {100 * expected.high:.0f}]"

@@ -112,7 +112,7 @@ def test_other_keys_give_another_rollout(agent: Agent, rollout: Rollout) -> None
 
 def test_chunks_do_not_matter(agent: Agent) -> None:
     few = jnp.array([3, 0], jnp.int32)
-    wide = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=16, prompts=16))
+    wide = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=16, prompts=16), (160,))
     same_turns(play(agent, turns=few), play(agent, turns=few, actor=wide))
 
 
@@ -139,7 +139,7 @@ def test_rows_that_see_the_same_share_a_prompt(agent: Agent, asked: list[tuple[i
 def test_sharing_prompts_does_not_matter(agent: Agent) -> None:
     """Calls so narrow that no two rows share one."""
     few = jnp.array([2, 0], jnp.int32)
-    narrow = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=1, prompts=1))
+    narrow = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=1, prompts=1), (160,))
     same_turns(play(agent, turns=few, same=tiny.GROUP), play(agent, turns=few, same=tiny.GROUP, actor=narrow))
 
 

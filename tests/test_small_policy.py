@@ -23,7 +23,7 @@ def loads_with_transformers(folder: Path) -> None:
     assert config.vision_config.depth == ours.vision.depth
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert len(tokenizer) <= ours.text.vocab_size
-    assert tokenizer.convert_tokens_to_ids("<|image_pad|>") == ours.image_token_id
+    assert tokenizer.convert_tokens_to_ids("<|image_pad|>") == ours.pictures.image_token_id
     assert tokenizer.eos_token == "<|im_end|>"
     message = [{"type": "image"}, {"type": "text", "text": "Where is the gift?"}]
     rendered = tokenizer.apply_chat_template(

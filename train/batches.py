@@ -19,11 +19,13 @@ from train.policy.generate import Prompt
 @dataclass(frozen=True)
 class Answer:
     """One reply to a prompt: tokens int32[n], their log-probabilities when sampled float32[n] and the
-    advantage of all of them, or of each float32[n]; a token of advantage 0 is read but not learnt."""
+    advantage of all of them, or of each float32[n]. `learnt` bool[n] says which count, by default all: the
+    others are read only."""
 
     tokens: np.ndarray
     logprobs: np.ndarray
     advantage: float | np.ndarray
+    learnt: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class PackedBatch(NamedTuple):
     positions: jax.Array  # int32[3, M, L]
     image_slots: jax.Array  # int32[M, L]
     segment: jax.Array  # int32[M, L]: 0 prompt, k the k-th answer, -1 padding
-    pixels: jax.Array  # uint8[M, H, W, 3]
+    pixels: jax.Array  # uint8[M, H, W, 3], or none where the policy is shown no pictures
     source: jax.Array  # int32[N]: the place, of M * L, whose hidden state predicts the target
     target: jax.Array  # int32[N]
     logprobs: jax.Array  # float32[N], when sampled
@@ -59,15 +61,19 @@ class PackedBatch(NamedTuple):
 
 
 def bucket(length: int, buckets: Sequence[int]) -> int:
-    """The smallest bucket that holds `length`. Raises ValueError when none does."""
+    """The smallest bucket that holds `length`; beyond the largest, a multiple of that."""
     for size in buckets:
         if length <= size:
             return size
-    raise ValueError(f"prompt of {length} tokens is longer than the largest bucket of {buckets[-1]}")
+    return -(-length // buckets[-1]) * buckets[-1]
+
+
+NO_PICTURES = np.zeros((0, 1, 1, 3), np.uint8)
 
 
 def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, length: int) -> Prompt:
-    """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty."""
+    """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty. `pixels`
+    uint8[rows, H, W, 3], or NO_PICTURES."""
     tokens = np.zeros((size, length), np.int32)
     positions = np.zeros((3, size, length), np.int32)
     slots = np.full((size, length), -1, np.int32)
@@ -77,22 +83,24 @@ def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, lengt
         tokens[i, :n], positions[:, i, :n] = row.tokens, row.positions
         slots[i, :n] = _batch_slots(row, i)
         lengths[i], following[i] = n, row.next_position
-    pictures = np.zeros((size, *pixels.shape[1:]), np.uint8)
-    pictures[: len(rows)] = pixels
+    pictures = pixels
+    if pixels is not NO_PICTURES:
+        pictures = np.zeros((size, *pixels.shape[1:]), np.uint8)
+        pictures[: len(rows)] = pixels
     arrays = (tokens, positions, slots, lengths, following, pictures)
     return Prompt(*map(jnp.asarray, arrays))
 
 
 def packed_batch(
-    packs: Sequence[Pack], size: int, length: int, answer_tokens: int, picture: tuple[int, ...]
+    packs: Sequence[Pack], size: int, length: int, answer_tokens: int, picture: tuple[int, ...] | None
 ) -> PackedBatch:
-    """Up to `size` packs as one batch; `picture` is the shape of a picture."""
+    """Up to `size` packs as one batch; `picture` is the shape of a picture, None where none is shown."""
     buffers = {
         "tokens": np.zeros((size, length), np.int32),
         "positions": np.zeros((3, size, length), np.int32),
         "image_slots": np.full((size, length), -1, np.int32),
         "segment": np.full((size, length), -1, np.int32),
-        "pixels": np.zeros((size, *picture), np.uint8),
+        "pixels": NO_PICTURES if picture is None else np.zeros((size, *picture), np.uint8),
         "source": np.zeros(answer_tokens, np.int32),
         "target": np.zeros(answer_tokens, np.int32),
         "logprobs": np.zeros(answer_tokens, np.float32),
@@ -126,7 +134,8 @@ def _place(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> int:
     batch["tokens"][i, :n], batch["positions"][:, i, :n] = prompt.tokens, prompt.positions
     batch["image_slots"][i, :n] = _batch_slots(prompt, i)
     batch["segment"][i, :n] = 0
-    batch["pixels"][i] = pack.pixels
+    if len(batch["pixels"]):
+        batch["pixels"][i] = pack.pixels
     at, row = n, i * batch["tokens"].shape[1]
     for k, answer in enumerate(pack.answers, start=1):
         m = len(answer.tokens)
@@ -136,12 +145,12 @@ def _place(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> int:
         batch["source"][out] = row + np.concatenate([[n - 1], np.arange(at, at + m - 1)])
         batch["target"][out], batch["logprobs"][out] = answer.tokens, answer.logprobs
         batch["advantages"][out] = answer.advantage
-        batch["mask"][out] = batch["advantages"][out] != 0
+        batch["mask"][out] = True if answer.learnt is None else answer.learnt
         at, done = at + m, done + m
     return done
 
 
 def _batch_slots(row: PromptRow, i: int) -> np.ndarray:
     """Slots into the flattened visual tokens of a batch with one picture a row."""
-    tokens_per_image = int(row.image_slots.max()) + 1
+    tokens_per_image = int(row.image_slots.max(initial=-1)) + 1
     return np.where(row.image_slots >= 0, row.image_slots + i * tokens_per_image, -1)

@@ -71,12 +71,13 @@ class Demonstrator:
         ]
 
     def _caption_and_reply(self, chat: Chat, prompt: PromptRow, reply: np.ndarray) -> Answer:
-        """The tokens of the prompt's text at weight `caption`, the marks around it at 0, the reply's at 1."""
+        """The text of the prompt at weight `caption`, the reply at 1, the marks between them not learnt."""
         tokens = np.concatenate([prompt.tokens[len(chat.head) :], reply])
         weights = np.full(len(tokens), self.caption, np.float32)
         weights[-len(reply) :] = 1.0
-        weights[-len(reply) - len(chat.tail) : -len(reply)] = 0.0
-        return Answer(tokens, np.zeros(len(tokens), np.float32), weights)
+        learnt = np.ones(len(tokens), bool)
+        learnt[-len(reply) - len(chat.tail) : -len(reply)] = False
+        return Answer(tokens, np.zeros(len(tokens), np.float32), weights, learnt)
 
 
 def _advance(

@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxenv
 from jaxenv.answers import Moves, Word
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
-from train.agent import SMALL_POLICY, Agent, make_agent
+from train.agent import SMALL_POLICY, Agent, Observation, make_agent
 from train.baselines import best_fixed_answers
 from train.cli import run
 from train.policy.weights import Params
@@ -21,13 +22,14 @@ from train.rollout import GREEDY, ActorConfig, Rollout
 
 
 class Evaluation(NamedTuple):
-    """Successes bool[E, n] of one policy on n instances of each environment, and greedy replies by
-    environment (`answers`, commonest first) and rollouts (for replays)."""
+    """Successes bool[E, n] of one policy on n instances of each environment; how often each environment got
+    which reply, greedy (`answers`) and sampled, commonest first; and the greedy rollouts, for replays."""
 
     greedy: np.ndarray
     sampled: np.ndarray
     shuffled: np.ndarray
     answers: list[dict[str, int]]
+    sampled_answers: list[dict[str, int]]
     rollouts: list[Rollout]
 
 
@@ -39,17 +41,22 @@ class Instances(NamedTuple):
     max_turns: jax.Array
 
 
+def check_levels(env_set: str, harness: Sequence[int], scale: Sequence[int]) -> None:
+    """Raises ValueError for a harness level or scale that there is not."""
+    for level in harness:
+        if not 0 <= level < NUM_HARNESS_LEVELS:
+            raise ValueError(f"harness: {level} is not one of 0..{NUM_HARNESS_LEVELS - 1}")
+    for name in jaxenv.env_set(env_set):
+        last = jaxenv.make(name)[0].num_scales - 1
+        if not 0 <= min(scale) <= max(scale) <= last:
+            raise ValueError(f"scale: {max(scale)} is beyond the largest of {name}, {last}")
+
+
 def held_out(
     agent: Agent, seed: int, episodes: int, harness: Sequence[int], scale: Sequence[int]
 ) -> Instances:
     """At least `episodes` instances of each environment, from keys that no training run uses, dealt in turn
-    to the combinations of these harness levels and scales. Raises ValueError for one that there is not."""
-    for level in harness:
-        if not 0 <= level < NUM_HARNESS_LEVELS:
-            raise ValueError(f"harness: {level} is not one of 0..{NUM_HARNESS_LEVELS - 1}")
-    for name, env in zip(agent.names, agent.mixture.envs, strict=True):
-        if not 0 <= min(scale) <= max(scale) < env.num_scales:
-            raise ValueError(f"scale: {max(scale)} is beyond the largest of {name}, {env.num_scales - 1}")
+    to the combinations of these harness levels and scales."""
     envs, slots = len(agent.names), agent.mixture.slots
     key = jax.random.fold_in(jax.random.key(seed), HELD_OUT)
     portions = -(-episodes // slots)
@@ -69,7 +76,7 @@ def evaluate(
     """Plays the instances greedily, sampled, and greedily with pictures shuffled between them."""
     key = jax.random.fold_in(jax.random.key(seed), HELD_OUT + 1)
     successes: dict[str, list[np.ndarray]] = {"greedy": [], "sampled": [], "shuffled": []}
-    rollouts = []
+    rollouts: dict[str, list[Rollout]] = {mode: [] for mode in successes}
     for i, reset_keys in enumerate(instances.reset_keys):
         for mode, parts in successes.items():
             tell(f"{mode}, part {i + 1} of {len(instances.reset_keys)}")
@@ -83,10 +90,14 @@ def evaluate(
                 shuffle_pictures=mode == "shuffled",
             )
             parts.append(played.success.reshape(len(agent.names), -1))
-            if mode == "greedy":
-                rollouts.append(played)
+            rollouts[mode].append(played)
     joined = {mode: np.concatenate(parts, axis=1) for mode, parts in successes.items()}
-    return Evaluation(**joined, answers=_answers(agent, rollouts), rollouts=rollouts)
+    return Evaluation(
+        **joined,
+        answers=_answers(agent, rollouts["greedy"]),
+        sampled_answers=_answers(agent, rollouts["sampled"]),
+        rollouts=rollouts["greedy"],
+    )
 
 
 def fixed_baseline(agent: Agent, instances: Instances, seed: int) -> np.ndarray:
@@ -116,13 +127,16 @@ def scores(evaluation: Evaluation, fixed: np.ndarray) -> list[Scores]:
 
 
 def words_used(agent: Agent, evaluation: Evaluation) -> dict[str, str]:
-    """For each environment answered in words of a list: how many of them the greedy policy uses, `3/4`."""
-    used = {}
-    for name, env, replies in zip(agent.names, agent.mixture.envs, evaluation.answers, strict=True):
+    """For each environment answered in words of a list: how many of them the policy uses, greedily and when
+    sampled, `3 and 4 of 4`."""
+    told = {}
+    both = zip(evaluation.answers, evaluation.sampled_answers, strict=True)
+    for name, env, replies in zip(agent.names, agent.mixture.envs, both, strict=True):
         if isinstance(env.grammar, Word | Moves):
-            said = set(re.findall(r"[a-z]+", " ".join(replies)))
-            used[name] = f"{len(said & set(env.grammar.words))}/{len(env.grammar.words)}"
-    return used
+            words = set(env.grammar.words)
+            greedy, sampled = (len(words & set(re.findall(r"[a-z]+", " ".join(said)))) for said in replies)
+            told[name] = f"{greedy} and {sampled} of {len(words)}"
+    return told
 
 
 def _answers(agent: Agent, rollouts: list[Rollout]) -> list[dict[str, int]]:
@@ -152,6 +166,8 @@ class EvaluateConfig:
     """Episodes of each environment played at a time."""
     canvas: int = 96
     """Side of the pictures in pixels."""
+    observation: Observation = "pixels"
+    """What stays at every harness level: the picture, the board in words, or both."""
     seed: int = 0
     """Seed of the instances and of the sampling."""
     actor: ActorConfig = field(default_factory=ActorConfig)
@@ -159,7 +175,16 @@ class EvaluateConfig:
 
 def main(config: EvaluateConfig) -> None:
     """Plays fresh instances greedily, sampled and blind, and prints the success of each environment."""
-    agent = make_agent(config.model, config.env_set, config.slots, config.canvas, config.actor)
+    check_levels(config.env_set, config.harness, config.scale)
+    agent = make_agent(
+        config.model,
+        config.env_set,
+        config.slots,
+        config.canvas,
+        config.actor,
+        config.observation,
+        max(config.scale),
+    )
     instances = held_out(agent, config.seed, config.episodes, config.harness, config.scale)
     evaluation = evaluate(agent, agent.policy.params, instances, config.seed)
     fixed = fixed_baseline(agent, instances, config.seed)

@@ -1,6 +1,5 @@
 """From episodes to what is learnt: advantages of groups, and packs of the turns that carry a signal."""
 
-import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import numpy as np
 
 from train.advantages import group_advantages, mixed_groups
 from train.batches import Answer, Pack
-from train.rollout import Rollout, Turn
+from train.rollout import Rollout, Seen, Turn
 
 
 class Experience(NamedTuple):
@@ -79,7 +78,7 @@ def turn_advantages(rollout: Rollout, group_size: int, discount: float) -> np.nd
         played[turn.row] += 1
         left = rollout.lengths[turn.row] - played[turn.row]
         worth[i] = rollout.returns[turn.row] * discount**left
-        alike[turn.row // group_size, _seen(turn)].append(i)
+        alike[turn.row // group_size, turn.seen].append(i)
     own = np.zeros(len(worth))
     for turns in alike.values():
         if rollout.lengths[[rollout.turns[i].row for i in turns]].max() > 1:
@@ -87,15 +86,11 @@ def turn_advantages(rollout: Rollout, group_size: int, discount: float) -> np.nd
     return own
 
 
-def _seen(turn: Turn) -> tuple[str, int]:
-    return turn.text, zlib.crc32(turn.pixels.tobytes())
-
-
 def _pack(turns: Sequence[Turn], advantages: Sequence[float]) -> list[Pack]:
     """One pack for all answers to the same picture and text, whichever episode they come from."""
-    same: dict[tuple[str, int], list[int]] = defaultdict(list)
+    same: dict[Seen, list[int]] = defaultdict(list)
     for i, turn in enumerate(turns):
-        same[_seen(turn)].append(i)
+        same[turn.seen].append(i)
     return [
         Pack(
             turns[alike[0]].prompt,

@@ -12,7 +12,7 @@ import optax
 
 from jaxenv.curriculum import HDCConfig
 from train import checkpoints, evaluate, plots
-from train.agent import SMALL_POLICY, Agent, make_agent
+from train.agent import SMALL_POLICY, Agent, Observation, make_agent
 from train.cli import run
 from train.experience import CreditConfig
 from train.learner import Learner, LearnerConfig
@@ -34,7 +34,10 @@ class GRPOConfig:
     model: str = str(SMALL_POLICY)
     """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default the small
     policy that ships with the project."""
-    steps: int = 60
+    observation: Observation = "pixels"
+    """What stays when the harness has taken all texts away: the picture, the board in words, or both. Models
+    without a vision tower need text."""
+    steps: int = 50
     """Training steps."""
     out: Path = Path("runs/grpo")
     """Directory of the run; it must not hold another run."""
@@ -49,9 +52,9 @@ class GRPOConfig:
     minutes: the boards stay small while the helping texts are taken away; 2 is the whole curriculum."""
     group_size: int = 8
     """Episodes that share an instance."""
-    groups: int = 2
+    groups: int = 4
     """Groups of each environment in a step."""
-    rounds: int = 4
+    rounds: int = 2
     """Rounds of a step: the first plays every environment, the others only those of a single turn, whose
     episodes cost one answer."""
     eval_episodes: int = 64
@@ -68,14 +71,14 @@ class GRPOConfig:
     """Parts of a step's episodes; each makes an update."""
     epochs: int = 1
     """Times that a step's episodes are learnt from."""
-    most_turns: int = 384
+    most_turns: int = 512
     """Turns learnt from in a step; beyond that a random part of this size."""
     save_every: int = 10
     """Steps between checkpoints."""
     canvas: int = 96
     """Side of the pictures in pixels, a multiple of 32."""
-    pack_lengths: tuple[int, ...] = (96, 160, 240)
-    """Padded lengths of a prompt with its answers, in tokens."""
+    pack_lengths: tuple[int, ...] = ()
+    """Padded lengths of a prompt with its answers, in tokens; by default those of the prompts and a reply."""
     actor: ActorConfig = field(default_factory=ActorConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     credit: CreditConfig = field(default_factory=CreditConfig)
@@ -101,9 +104,12 @@ def main(config: GRPOConfig) -> None:
     new = config.resume is None
     if config.resume is not None:
         config = read_config(config.resume)
-    agent = make_agent(
-        config.model, config.env_set, config.groups * config.group_size, config.canvas, config.actor
-    )
+    elif (config.out / "config.json").exists():
+        raise FileExistsError(
+            f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
+        )
+    evaluate.check_levels(config.env_set, config.eval_harness, config.eval_scale)
+    agent = agent_of(config)
     trainer = make_trainer(config, agent)
     instances = evaluate.held_out(
         agent, config.seed, config.eval_episodes, config.eval_harness, config.eval_scale
@@ -121,17 +127,12 @@ def main(config: GRPOConfig) -> None:
 
 
 def start_run(config: GRPOConfig) -> None:
-    """Writes config.json; refuses a directory that already holds a run."""
-    file = config.out / "config.json"
-    if file.exists():
-        raise FileExistsError(
-            f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
-        )
+    """Writes config.json."""
     config.out.mkdir(parents=True, exist_ok=True)
     raw = dataclasses.asdict(config)
     if Path(config.model).is_dir():
         raw["model"] = str(Path(config.model).resolve())  # so that a resume from elsewhere finds it
-    file.write_text(json.dumps(raw, indent=2, default=str) + "\n")
+    (config.out / "config.json").write_text(json.dumps(raw, indent=2, default=str) + "\n")
 
 
 def read_config(run_dir: Path) -> GRPOConfig:
@@ -155,13 +156,25 @@ def _with_tuples(raw: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
 
 
+def agent_of(config: GRPOConfig) -> Agent:
+    return make_agent(
+        config.model,
+        config.env_set,
+        config.groups * config.group_size,
+        config.canvas,
+        config.actor,
+        config.observation,
+        max(config.target_scale, *config.eval_scale),
+    )
+
+
 def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
     learner = Learner(
         agent.policy,
         config.learner,
         agent.chat.allowed,
         config.actor.temperature,
-        config.pack_lengths,
+        config.pack_lengths or [n + config.actor.max_new_tokens for n in agent.actor.buckets],
         schedule(config),
     )
     hdc = dataclasses.replace(config.hdc, mode=config.curriculum)
@@ -232,7 +245,10 @@ def report(config: GRPOConfig, agent: Agent, instances: evaluate.Instances, stat
     ]
     results_table(rows, config.out, paired_difference(before.greedy, after.greedy))
     used = evaluate.words_used(agent, after)
-    print("Answer words used by the trained policy: " + ", ".join(f"{n} {u}" for n, u in used.items()))
+    print(
+        "Answer words the trained policy uses, greedy and sampled: "
+        + ", ".join(f"{n} {u}" for n, u in used.items())
+    )
     shown = {
         name: dict(list(counts.items())[:12]) for name, counts in zip(agent.names, after.answers, strict=True)
     }

@@ -16,8 +16,8 @@ from flax import nnx
 
 from train.batches import Pack, PackedBatch, bucket, packed_batch, split_answers
 from train.compilation import in_threads
-from train.losses import grpo_loss, token_entropies, token_log_probs
-from train.policy.model import Qwen3VL
+from train.losses import grpo_loss, token_statistics
+from train.policy.model import Model
 from train.policy.weights import Params, Policy
 
 
@@ -39,6 +39,8 @@ class LearnerConfig:
     """Tokens of one micro-batch, padding included."""
     answer_tokens: int = 1024
     """Answer tokens of one micro-batch at most."""
+    logits_at_a_time: int = 2**25
+    """Logits that exist at a time; those of more answer tokens are made in chunks."""
 
 
 class LearnerState(NamedTuple):
@@ -117,15 +119,19 @@ class Learner:
         return batches
 
     def _batch(self, packs: list[Pack], length: int) -> PackedBatch:
-        answers, picture = self.config.answer_tokens, packs[0].pixels.shape
+        answers, picture = (
+            self.config.answer_tokens,
+            packs[0].pixels.shape if packs[0].prompt.pictured else None,
+        )
         return packed_batch(packs, self.batch_size(length), length, answers, picture)
 
     def batch_size(self, length: int) -> int:
         return max(1, self.config.micro_tokens // length)
 
-    def compile(self, state: LearnerState, canvas: int) -> None:
-        """Compiles the update for packs of every length, side by side, on empty batches."""
-        picture, answers = (canvas, canvas, 3), self.config.answer_tokens
+    def compile(self, state: LearnerState, picture: tuple[int, ...] | None) -> None:
+        """Compiles the update for packs of every length, side by side, on empty batches; `picture` is the
+        shape of a picture, None where none is shown."""
+        answers = self.config.answer_tokens
 
         def zeros() -> tuple[Params, dict[str, jax.Array]]:
             return jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS}
@@ -138,16 +144,16 @@ class Learner:
         jax.block_until_ready(self._apply(state, zeros()[0], jnp.float32(0)))
 
 
-def answer_hidden(model: Qwen3VL, batch: PackedBatch) -> jax.Array:
+def answer_hidden(model: Model, batch: PackedBatch) -> jax.Array:
     """Hidden states float32[N, D] from which each answer token is predicted."""
     segment = batch.segment
     same = (segment[:, None, :] == segment[:, :, None]) | (segment[:, None, :] == 0)
     length = segment.shape[1]
     causal = jnp.arange(length)[None, :] <= jnp.arange(length)[:, None]
-    visual = model.encode_images(batch.pixels)
-    hidden, _ = model(
-        batch.tokens, batch.positions, visual=visual, image_slots=batch.image_slots, mask=same & causal
-    )
+    pictured = {}
+    if batch.pixels.shape[0]:
+        pictured = {"visual": model.encode_images(batch.pixels), "image_slots": batch.image_slots}
+    hidden, _ = model(batch.tokens, batch.positions, mask=same & causal, **pictured)
     return hidden.reshape(-1, hidden.shape[-1])[batch.source]
 
 
@@ -178,20 +184,16 @@ def _accumulate(
 ) -> tuple[Params, dict[str, jax.Array]]:
     """Adds the gradient and metric sums of one micro-batch to `total`."""
 
-    def logits(weights: Params) -> jax.Array:
-        model: Qwen3VL = nnx.merge(graphdef, weights)
-        return model.logits(answer_hidden(model, batch))
+    def statistics(weights: Params) -> tuple[jax.Array, jax.Array]:
+        model: Model = nnx.merge(graphdef, weights)
+        chunk = max(1, config.logits_at_a_time // model.config.text.vocab_size)
+        hidden = answer_hidden(model, batch)
+        return token_statistics(model.logits, hidden, batch.target, allowed, temperature, chunk)
 
     def loss(weights: Params) -> tuple[jax.Array, dict[str, jax.Array]]:
-        scores = logits(weights)
-        chosen = token_log_probs(scores, batch.target, allowed, temperature)
+        chosen, entropies = statistics(weights)
         old = jnp.where(imitate, jax.lax.stop_gradient(chosen), batch.logprobs)
-        anchor = None
-        if reference is not None:
-            anchor = token_log_probs(
-                jax.lax.stop_gradient(logits(reference)), batch.target, allowed, temperature
-            )
-        entropies = token_entropies(jax.lax.stop_gradient(scores), allowed, temperature)
+        anchor = None if reference is None else jax.lax.stop_gradient(statistics(reference)[0])
         value, sums = grpo_loss(
             chosen,
             old,

@@ -4,6 +4,8 @@ Shapes: B sequences of T positions over V tokens. All results are sums over toke
 caller gives, so that the micro-batches of one optimiser step add up to the loss of the whole batch.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 
@@ -40,6 +42,39 @@ def token_entropies(
     """Entropy in nats of the sampling distribution at each position: float32[..., T]; arguments as above."""
     log_p = jax.nn.log_softmax(_scaled(logits, allowed, temperature), axis=-1)
     return -(jnp.exp(log_p) * log_p).sum(-1)
+
+
+def token_statistics(
+    project: Callable[[jax.Array], jax.Array],
+    hidden: jax.Array,
+    tokens: jax.Array,
+    allowed: jax.Array | None,
+    temperature: float | jax.Array,
+    chunk: int,
+) -> tuple[jax.Array, jax.Array]:
+    """`token_log_probs` and (without a gradient) `token_entropies` of hidden states float[N, D]: float32[N].
+
+    project: float[n, D] -> logits float[n, V]. Of more than `chunk` tokens the logits of one chunk exist at a
+    time, in the backward pass too, which makes them anew: at a vocabulary of 150,000 they are most of a
+    step's memory.
+    """
+
+    def one(hidden: jax.Array, tokens: jax.Array) -> tuple[jax.Array, jax.Array]:
+        logits = project(hidden)
+        entropies = token_entropies(jax.lax.stop_gradient(logits), allowed, temperature)
+        return token_log_probs(logits, tokens, allowed, temperature), entropies
+
+    n = len(hidden)
+    if n <= chunk:
+        return one(hidden, tokens)
+    parts = -(-n // chunk)
+    fill = parts * chunk - n
+    split = (
+        jnp.pad(hidden, ((0, fill), (0, 0))).reshape(parts, chunk, -1),
+        jnp.pad(tokens, (0, fill)).reshape(parts, chunk),
+    )
+    logprobs, entropies = jax.lax.map(lambda part: jax.checkpoint(one)(*part), split)
+    return logprobs.reshape(-1)[:n], entropies.reshape(-1)[:n]
 
 
 def k3(log_ratio: jax.Array) -> jax.Array:

@@ -176,10 +176,11 @@ class ResultRow:
 COLUMNS = {
     "greedy": "greedy",
     "sampled": "sampled",
-    "best_fixed": "best fixed",
+    "best_fixed": "fixed",
     "shuffled": "shuffled",
 }
 MEAN = "mean"
+WIDE = 120  # columns of a terminal that hold a table with all its intervals
 
 
 def results_table(
@@ -193,23 +194,19 @@ def results_table(
     Rates are in percent with 95 % intervals: Wilson's for an environment, `mean_estimate` for their mean.
     change: `paired_difference` of the greedy successes of all environments.
     """
-    changes = {row.environment: row.change for row in rows} | {MEAN: change}
-    lines = [
-        (name, when, *map(_percent, estimates), _percent(changes[name], sign=True) if when == "after" else "")
-        for name, when, estimates in _estimates(rows)
-    ]
-    heads = ["environment", "", *COLUMNS.values(), "greedy change"]
+    heads = ["environment", "", *COLUMNS.values(), "change"]
     note = (
-        "Success in percent with 95 % intervals. Best fixed: one answer for all instances.\n"
+        "Success in percent with 95 % intervals. Fixed: the best single answer for all instances.\n"
         "Shuffled: greedy with another instance's picture. Change: after minus before on the same instances."
     )
 
     run_dir = Path(run_dir)
     run_dir.mkdir(parents=True, exist_ok=True)
-    (run_dir / "results.md").write_text(_markdown(heads, lines) + "\n" + note.replace("\n", "  \n") + "\n")
+    told = _markdown(heads, _lines(rows, change)) + "\n" + note.replace("\n", "  \n") + "\n"
+    (run_dir / "results.md").write_text(told)
     (run_dir / "results.json").write_text(json.dumps(_json(rows, change), indent=2) + "\n")
-    console = console or Console()
-    console.print(_rich(heads, lines))
+    console = console or _console()
+    console.print(_rich(heads, _lines(rows, change, brief=console.width < WIDE)))
     console.print(note, highlight=False, markup=False)
 
 
@@ -222,7 +219,24 @@ def scores_table(names: Sequence[str], scores: Sequence[Scores], console: Consol
     means = [mean_estimate(list(column)) for column in zip(*estimates, strict=True)]
     for name, line in zip([*names, MEAN], [*estimates, means], strict=True):
         table.add_row(name, *map(_percent, line), end_section=name == names[-1])
-    (console or Console()).print(table)
+    (console or _console()).print(table)
+
+
+def _console() -> Console:
+    """The terminal; where output goes elsewhere, one as wide as the tables."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDE)
+
+
+def _lines(rows: Sequence[ResultRow], change: Estimate, brief: bool = False) -> list[tuple[str, ...]]:
+    """Cells of the table; in a brief one only the greedy success and its change have intervals."""
+    changes = {row.environment: row.change for row in rows} | {MEAN: change}
+    lines = []
+    for name, when, (greedy, *others) in _estimates(rows):
+        side = [f"{100 * other.value:.0f}" if brief else _percent(other) for other in others]
+        gained = _change(changes[name], digits=0 if brief else 1) if when == "after" else ""
+        lines.append((name, when, _percent(greedy), *side, gained))
+    return lines
 
 
 def _estimates(rows: Sequence[ResultRow]) -> list[tuple[str, str, list[Estimate]]]:
@@ -237,9 +251,14 @@ def _estimates(rows: Sequence[ResultRow]) -> list[tuple[str, str, list[Estimate]
     return sorted(result, key=lambda line: order[line[0]]) + means  # stable: before stays ahead of after
 
 
-def _percent(estimate: Estimate, sign: bool = False) -> str:
+def _percent(estimate: Estimate) -> str:
     value, low, high = (100 * x for x in estimate)
-    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]" if sign else f"{value:.0f} [{low:.0f}, {high:.0f}]"
+    return f"{value:.0f} [{low:.0f}, {high:.0f}]"
+
+
+def _change(estimate: Estimate, digits: int) -> str:
+    value, low, high = (f"{100 * x:+.{digits}f}" for x in estimate)
+    return f"{value} [{low}, {high}]"
 
 
 def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -248,7 +267,9 @@ def _markdown(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def _rich(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Table:
-    table = Table(*heads[:2], box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column(heads[0], no_wrap=True)
+    table.add_column(heads[1])
     for head in heads[2:]:
         table.add_column(head, justify="right", no_wrap=True)
     for name, when, *cells in lines:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxenv import text
 from jaxenv.environment import Level
 from jaxenv.mixture import Mixture, View
-from train.batches import bucket, prompt_batch
+from train.batches import NO_PICTURES, bucket, prompt_batch
 from train.compilation import in_threads
 from train.policy.chat import Chat, PromptRow
 from train.policy.generate import Completion, Prompt, generate_jit
@@ -36,17 +36,22 @@ class ActorConfig:
     """Tokens of one reply at most."""
     temperature: float = 1.0
     """Sampling temperature while training; evaluation is greedy and sampled."""
-    rows: int = 64
+    rows: int = 32
     """Replies sampled in one generation call."""
     prompts: int = 16
     """Different prompts read in one generation call."""
-    prompt_buckets: tuple[int, ...] = (56, 88, 128, 192)
-    """Padded prompt lengths, in tokens; the last must hold the longest prompt of the set."""
+    prompt_buckets: tuple[int, ...] = ()
+    """Padded prompt lengths, in tokens; by default they are measured on the environments."""
+
+
+Seen = tuple[str, bytes]
+"""A prompt's text and its picture's bytes, none where the policy is shown no pictures."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One answered prompt: of batch row `row`, with the sampled tokens int32[n] and log-probabilities."""
+    """One answered prompt: of batch row `row`, with the sampled tokens int32[n] and log-probabilities. The
+    picture `pixels` is kept for replays also where the policy was not shown it."""
 
     row: int
     prompt: PromptRow
@@ -56,9 +61,9 @@ class Turn:
     logprobs: np.ndarray
     reply: str
 
-
-Seen = tuple[str, bytes]
-"""A prompt's text and its picture's bytes."""
+    @property
+    def seen(self) -> Seen:
+        return self.text, self.pixels.tobytes() if self.prompt.pictured else b""
 
 
 class Call(NamedTuple):
@@ -105,12 +110,17 @@ def join(rollouts: Sequence[Rollout]) -> Rollout:
 class Actor:
     """A policy's way to play the environments of a mixture."""
 
-    def __init__(self, policy: Policy, chat: Chat, mixture: Mixture, config: ActorConfig) -> None:
+    def __init__(
+        self, policy: Policy, chat: Chat, mixture: Mixture, config: ActorConfig, buckets: Sequence[int]
+    ) -> None:
         self.graphdef = policy.graphdef
         self.chat = chat
         self.mixture = mixture
         self.config = config
+        self.buckets = tuple(buckets)  # padded prompt lengths
         self.allowed, self.stop = jnp.asarray(chat.allowed), jnp.asarray(chat.stop)
+        canvas = mixture.envs[0].canvas
+        self.picture = (canvas, canvas, 3) if chat.grids else None  # what the policy is shown
 
     def play(
         self,
@@ -140,11 +150,12 @@ class Actor:
             turn_key = jax.random.fold_in(sample_key, t)
             token_keys = jax.random.split(jax.random.fold_in(turn_key, 0), size)
             step_keys = jax.random.split(jax.random.fold_in(turn_key, 1), (len(mixture.envs), mixture.slots))
-            seen = self._see(view, active, shuffle_pictures)
+            pixels = self._pixels(view, shuffle_pictures)
+            seen = self._see(view, pixels, active)
             if temperature > 0:
-                played = self._sample(params, seen, token_keys, temperature)
+                played = self._sample(params, seen, pixels, token_keys, temperature)
             else:
-                played = self._repeat(params, seen, token_keys, known)
+                played = self._repeat(params, seen, pixels, token_keys, known)
             turns += played
             cut += sum(turn.tokens[-1:].size > 0 and not self.chat.stop[turn.tokens[-1]] for turn in played)
             replies = [""] * size
@@ -164,51 +175,64 @@ class Actor:
 
     def compile(self, params: Params) -> None:
         """Compiles generation for every prompt bucket, side by side."""
-        canvas, config = self.mixture.envs[0].canvas, self.config
-        nothing = np.zeros((0, canvas, canvas, 3), np.uint8)
+        config = self.config
+        nothing = NO_PICTURES if self.picture is None else np.zeros((0, *self.picture), np.uint8)
 
         def compile_one(length: int) -> None:
             prompt = prompt_batch([], nothing, config.prompts, length)
             keys = jax.random.split(jax.random.key(0), config.rows)
             jax.block_until_ready(self._generate(params, prompt, [], keys, 1.0))
 
-        in_threads(partial(compile_one, length) for length in config.prompt_buckets)
+        in_threads(partial(compile_one, length) for length in self.buckets)
 
-    def _see(self, view: View, active: np.ndarray, shuffle_pictures: bool) -> dict[Seen, list[int]]:
-        """The different things that the active rows see, and the rows that see each."""
+    def _pixels(self, view: View, shuffle_pictures: bool) -> np.ndarray:
+        """The pictures of all rows, or to each that of the row before it of the same type."""
         pixels = np.asarray(view.pixels)
-        if shuffle_pictures:
-            by_env = pixels.reshape(len(self.mixture.envs), self.mixture.slots, *pixels.shape[1:])
-            pixels = np.roll(by_env, 1, axis=1).reshape(pixels.shape)
+        if not shuffle_pictures:
+            return pixels
+        by_env = pixels.reshape(len(self.mixture.envs), self.mixture.slots, *pixels.shape[1:])
+        return np.roll(by_env, 1, axis=1).reshape(pixels.shape)
+
+    def _see(self, view: View, pixels: np.ndarray, active: np.ndarray) -> dict[Seen, list[int]]:
+        """The different things that the active rows see, and the rows that see each."""
         texts = text.decode_batch(text.Text(view.prompt.data[active], view.prompt.length[active]))
         seen: dict[Seen, list[int]] = defaultdict(list)
         for row, words in zip(active.tolist(), texts, strict=True):
-            seen[words, pixels[row].tobytes()].append(row)
+            seen[words, pixels[row].tobytes() if self.picture else b""].append(row)
         return seen
 
     def _repeat(
-        self, params: Params, seen: dict[Seen, list[int]], keys: jax.Array, known: dict[Seen, Turn]
+        self,
+        params: Params,
+        seen: dict[Seen, list[int]],
+        pixels: np.ndarray,
+        keys: jax.Array,
+        known: dict[Seen, Turn],
     ) -> list[Turn]:
         """The greedy policy's turns; `known` is what it said so far."""
         new = {what: rows[:1] for what, rows in seen.items() if what not in known}
         by_row = {rows[0]: what for what, rows in new.items()}
-        known |= {by_row[turn.row]: turn for turn in self._sample(params, new, keys, GREEDY)}
-        return [replace(known[what], row=row) for what, rows in seen.items() for row in rows]
+        known |= {by_row[turn.row]: turn for turn in self._sample(params, new, pixels, keys, GREEDY)}
+        return [
+            replace(known[what], row=row, pixels=pixels[row]) for what, rows in seen.items() for row in rows
+        ]
 
     def _sample(
-        self, params: Params, seen: dict[Seen, list[int]], keys: jax.Array, temperature: float
+        self,
+        params: Params,
+        seen: dict[Seen, list[int]],
+        pixels: np.ndarray,
+        keys: jax.Array,
+        temperature: float,
     ) -> list[Turn]:
         """One turn of every row."""
-        canvas = self.mixture.envs[0].canvas
-        texts = [words for words, _ in seen]
-        pictures = [np.frombuffer(raw, np.uint8).reshape(canvas, canvas, 3) for _, raw in seen]
+        texts, rows = [words for words, _ in seen], list(seen.values())
         prompts = self.chat.prompts(texts)
-        size = self.config.prompts
         pending = []
-        for call in self._calls(prompts, list(seen.values())):
-            length = bucket(len(prompts[call.prompts[0]]), self.config.prompt_buckets)
-            shown = np.stack([pictures[i] for i in call.prompts])
-            batch = prompt_batch([prompts[i] for i in call.prompts], shown, size, length)
+        for call in self._calls(prompts, rows):
+            length = bucket(len(prompts[call.prompts[0]]), self.buckets)
+            shown = NO_PICTURES if self.picture is None else pixels[[rows[i][0] for i in call.prompts]]
+            batch = prompt_batch([prompts[i] for i in call.prompts], shown, self.config.prompts, length)
             padded = np.resize(call.rows, self.config.rows)
             pending.append((call, self._generate(params, batch, call.source, keys[padded], temperature)))
         turns = []
@@ -219,15 +243,16 @@ class Actor:
             replies = self.chat.decode(tokens[: len(call.rows)], lengths[: len(call.rows)])
             for j, (row, source) in enumerate(zip(call.rows, call.source, strict=True)):
                 i, said = call.prompts[source], slice(lengths[j])
-                shown = (row, prompts[i], texts[i], pictures[i])
+                shown = (row, prompts[i], texts[i], pixels[row])
                 turns.append(Turn(*shown, tokens[j, said], logprobs[j, said], replies[j]))
         return turns
 
     def _calls(self, prompts: list[PromptRow], rows: list[list[int]]) -> list[Call]:
         """The rows of every prompt in as few calls as hold them, long prompts first; within a bucket in the
         order of their rows, so that replies of one kind, about as long as each other, stay together."""
-        buckets = self.config.prompt_buckets
-        order = sorted(range(len(prompts)), key=lambda i: (-bucket(len(prompts[i]), buckets), rows[i][0]))
+        order = sorted(
+            range(len(prompts)), key=lambda i: (-bucket(len(prompts[i]), self.buckets), rows[i][0])
+        )
         calls: list[Call] = []
         for i in order:
             for row in rows[i]:

@@ -16,7 +16,14 @@ from transformers import PreTrainedTokenizerFast
 from jaxenv import text
 from jaxenv.environment import Environment, make_params
 from jaxenv.text import Text
-from train.policy.config import PolicyConfig, TextConfig, VisionConfig, write_config
+from train.policy.config import (
+    FAMILIES,
+    PictureTokens,
+    PolicyConfig,
+    TextConfig,
+    VisionConfig,
+    write_config,
+)
 from train.policy.weights import Policy, init_policy, save_policy
 
 SPECIAL = (
@@ -133,6 +140,7 @@ def _token_id(tokenizer: PreTrainedTokenizerFast, name: str) -> int:
 def _config(tokenizer: PreTrainedTokenizerFast) -> PolicyConfig:
     ids = {name: _token_id(tokenizer, name) for name in SPECIAL}
     return PolicyConfig(
+        family=FAMILIES["qwen3_vl"],
         text=TextConfig(
             vocab_size=len(tokenizer),
             hidden_size=128,
@@ -158,10 +166,12 @@ def _config(tokenizer: PreTrainedTokenizerFast) -> PolicyConfig:
             out_hidden_size=128,
             deepstack_visual_indexes=(0,),
         ),
-        image_token_id=ids["<|image_pad|>"],
-        video_token_id=ids["<|video_pad|>"],
-        vision_start_token_id=ids["<|vision_start|>"],
-        vision_end_token_id=ids["<|vision_end|>"],
+        pictures=PictureTokens(
+            image_token_id=ids["<|image_pad|>"],
+            video_token_id=ids["<|video_pad|>"],
+            vision_start_token_id=ids["<|vision_start|>"],
+            vision_end_token_id=ids["<|vision_end|>"],
+        ),
         tie_word_embeddings=True,
     )
 

@@ -53,11 +53,11 @@ class Trainer:
                 f"a mixture of {agent.mixture.slots} slots is not {config.groups} groups "
                 f"of {config.group_size}"
             )
-        prompt, reply = agent.actor.config.prompt_buckets[-1], agent.actor.config.max_new_tokens
+        prompt, reply = agent.actor.buckets[-1], agent.actor.config.max_new_tokens
         if learner.lengths[-1] < prompt + reply:
             raise ValueError(
                 f"pack_lengths: the last, {learner.lengths[-1]}, does not hold a prompt of {prompt} tokens "
-                f"(actor.prompt_buckets) with a reply of {reply} (actor.max_new_tokens)"
+                f"with a reply of {reply} (actor.max_new_tokens)"
             )
         if config.target_scale < 0:
             raise ValueError(f"target_scale: {config.target_scale} must be at least 0")
@@ -91,12 +91,12 @@ class Trainer:
     def compile(self, state: TrainState) -> None:
         """Compiles everything a step can need: the large programs side by side, the small ones by a turn."""
         reset_keys, level = self._by_round(self._sample(state.frontier, state.key), 0)
-        agent, canvas = self.agent, self.agent.mixture.envs[0].canvas
+        agent = self.agent
         in_threads(
             [
                 lambda: agent.mixture.compile(reset_keys, level, self.max_turns),
                 lambda: agent.actor.compile(state.learner.params),
-                lambda: self.learner.compile(state.learner, canvas),
+                lambda: self.learner.compile(state.learner, agent.actor.picture),
             ]
         )
         rollout, experience, level = self._play(state, jnp.ones_like(self.max_turns))

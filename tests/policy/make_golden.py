@@ -7,7 +7,8 @@ network.
 
 Writes golden/tied and golden/untied (tiny random checkpoints: config.json in the 5.x and the 4.57 style)
 and, beside each, an .npz with batches of tokens, pictures, and what `Qwen3VLForConditionalGeneration`
-makes of them in float32 on CPU: position ids and logits. `meta` in each .npz holds the versions.
+makes of them in float32 on CPU: position ids and logits. `meta` in each .npz holds the versions. The models
+of text alone (golden/qwen3, golden/qwen2, golden/llama) have the padded batch only.
 
     /tmp/oracle/bin/python tests/policy/make_golden.py DIRECTORY SUMS.npz
 
@@ -22,7 +23,13 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from transformers import Qwen2VLImageProcessorPil, Qwen3VLConfig, Qwen3VLForConditionalGeneration
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    Qwen2VLImageProcessorPil,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
+)
 
 HERE = Path(__file__).parent / "golden"
 PATCH, MERGE = 4, 2
@@ -38,6 +45,13 @@ TEXT = {
 }  # fmt: skip
 ROPE = {"rope_type": "default", "mrope_interleaved": True, "mrope_section": [4, 2, 2]}
 THETA = 5000.0
+# Models of text alone: what differs from TEXT, and whether config.json is in the style of 4.57.
+TEXT_ONLY = {
+    "qwen3": ({"tie_word_embeddings": True}, False),
+    "qwen2": ({"tie_word_embeddings": False, "head_dim": None}, True),
+    "llama": ({"tie_word_embeddings": True, "head_dim": None, "num_key_value_heads": 1}, True),
+}
+TEXT_ROWS = [9, 4, 12, 1]
 # A batch is rows; a row is numbers of text tokens and (height, width) of pictures in pixels, in order.
 BATCHES = {
     "text": [[9]],
@@ -69,6 +83,38 @@ def main() -> None:
             rewrite_in_old_style(HERE / name / "config.json")
             model = Qwen3VLForConditionalGeneration.from_pretrained(HERE / name).eval()
         np.savez_compressed(HERE / f"{name}.npz", **golden(model))
+    for name, (changed, old_style) in TEXT_ONLY.items():
+        fields = {key: value for key, value in (TEXT | changed).items() if value is not None}
+        rope = {"rope_type": "default", "rope_theta": THETA}
+        model = AutoModelForCausalLM.from_config(
+            AutoConfig.for_model(name, rope_parameters=rope, **fields)
+        ).eval()
+        randomise(model)
+        model.save_pretrained(HERE / name)
+        (HERE / name / "generation_config.json").unlink(missing_ok=True)
+        if old_style:
+            file = HERE / name / "config.json"
+            config = json.loads(file.read_text())
+            config |= {"rope_theta": config.pop("rope_parameters")["rope_theta"], "rope_scaling": None}
+            config.pop("layer_types", None)
+            file.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+            model = AutoModelForCausalLM.from_pretrained(HERE / name).eval()
+        np.savez_compressed(HERE / f"{name}.npz", **golden_text(model))
+
+
+def golden_text(model: torch.nn.Module) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    width = max(TEXT_ROWS)
+    tokens = np.stack([np.pad(rng.integers(1, IMAGE, n), (0, width - n)) for n in TEXT_ROWS])
+    lengths = np.array(TEXT_ROWS)
+    mask = torch.from_numpy((np.arange(width) < lengths[:, None]).astype(np.int64))
+    with torch.no_grad():
+        logits = model(input_ids=torch.from_numpy(tokens), attention_mask=mask).logits.numpy()
+    versions = {"torch": torch.__version__, "transformers": transformers.__version__}
+    return {
+        "meta": np.array(json.dumps(versions)), "tokens": tokens.astype(np.int32),
+        "lengths": lengths.astype(np.int32), "logits": logits,
+    }  # fmt: skip
 
 
 def randomise(model: torch.nn.Module) -> None:

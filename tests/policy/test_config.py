@@ -45,7 +45,7 @@ def test_what_is_written_loads_in_transformers(tmp_path: Path) -> None:
 
 
 FAULTS: dict[str, tuple[Callable[[dict], Any], str]] = {
-    "other model": (lambda c: c.update(model_type="llama"), "model_type is 'llama'"),
+    "other model": (lambda c: c.update(model_type="gpt2"), "model_type is 'gpt2'"),
     "no text": (lambda c: c.pop("text_config"), "text_config is missing"),
     "no depth": (lambda c: c["vision_config"].pop("depth"), "vision_config.depth is missing"),
     "no theta": (lambda c: c["text_config"].pop("rope_theta"), "text_config.rope_theta is missing"),
@@ -108,8 +108,10 @@ def test_the_published_4b_config_reads(tmp_path: Path) -> None:
 
 
 def published() -> PolicyConfig:
-    from train.policy.config import TextConfig, VisionConfig
+    from train.policy.config import FAMILIES, PictureTokens, TextConfig, VisionConfig
 
     text = TextConfig(151936, 2560, 9728, 36, 32, 8, 128, 1e-6, 5e6, (24, 20, 20))
     vision = VisionConfig(24, 1024, 16, 4096, 16, 2, 2, 3, 2304, 2560, (5, 11, 17))
-    return PolicyConfig(text, vision, 151655, 151656, 151652, 151653, True)
+    return PolicyConfig(
+        FAMILIES["qwen3_vl"], text, vision, PictureTokens(151655, 151656, 151652, 151653), True
+    )

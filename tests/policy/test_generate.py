@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 from train.policy.generate import Completion, Prompt, generate_jit
-from train.policy.model import Qwen3VL
+from train.policy.model import Model
 from train.policy.positions import mrope_positions
 from train.policy.weights import Policy, load_policy
 
@@ -91,7 +91,7 @@ def teacher_forced(done: Completion, prompt: Prompt, temperature: float) -> np.n
     which = np.arange(rows)[:, None]
     grown[0][which, at] = done.tokens
     positions[:, which, at] = np.asarray(prompt.next_position)[:, None] + np.arange(NEW)
-    model: Qwen3VL = nnx.merge(policy().graphdef, policy().params)
+    model: Model = nnx.merge(policy().graphdef, policy().params)
     visual = jax.jit(model.encode_images)(prompt.pixels)
     hidden, _ = jax.jit(lambda *a: model(*a[:2], visual=a[2], image_slots=a[3]))(
         jnp.asarray(grown[0]), jnp.asarray(positions), visual, jnp.asarray(grown[1])

@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 from train.policy.decoder import KVCache
-from train.policy.model import Qwen3VL, join
+from train.policy.model import Model, join
 from train.policy.positions import mrope_positions
 from train.policy.vision import Visual, patchify
 from train.policy.weights import Params, Policy, load_policy
@@ -83,7 +83,7 @@ def logits_of(
     visual: Visual,
     slots: jax.Array,
 ) -> jax.Array:
-    model: Qwen3VL = nnx.merge(graphdef, params)
+    model: Model = nnx.merge(graphdef, params)
     hidden, _ = model(tokens, positions, visual=visual, image_slots=slots)
     return model.logits(hidden)
 
@@ -98,7 +98,7 @@ def step(
     slots: jax.Array,
     cache: KVCache,
 ) -> tuple[jax.Array, KVCache]:
-    model: Qwen3VL = nnx.merge(graphdef, params)
+    model: Model = nnx.merge(graphdef, params)
     hidden, cache = model(tokens, positions, visual=visual, image_slots=slots, cache=cache)
     return model.logits(hidden), cache
 
@@ -217,7 +217,7 @@ def test_remat_changes_no_gradient() -> None:
     b, p = batch("tied", "text"), policy("tied")
 
     def loss(params: Params, remat: bool) -> jax.Array:
-        model: Qwen3VL = nnx.merge(p.graphdef, params)
+        model: Model = nnx.merge(p.graphdef, params)
         hidden, _ = model(jnp.asarray(b.tokens[:1, :9]), jnp.asarray(b.positions[:, :1, :9]), remat=remat)
         return jnp.mean(hidden**2)
 

@@ -12,9 +12,9 @@ import pytest
 from flax import nnx
 from safetensors.numpy import load_file, save_file
 
-from train.policy.config import PolicyConfig, TextConfig, VisionConfig, read_config
+from train.policy.config import FAMILIES, PictureTokens, PolicyConfig, TextConfig, VisionConfig, read_config
 from train.policy.errors import PolicyError
-from train.policy.model import Qwen3VL
+from train.policy.model import Model
 from train.policy.weights import FILE, INDEX, init_policy, load_policy, save_policy
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -70,8 +70,10 @@ def test_parameter_count_of_4b() -> None:
     """4,437,815,808 parameters in 713 tensors, of which 415,347,712 see."""
     text = TextConfig(151936, 2560, 9728, 36, 32, 8, 128, 1e-6, 5e6, (24, 20, 20))
     vision = VisionConfig(24, 1024, 16, 4096, 16, 2, 2, 3, 2304, 2560, (5, 11, 17))
-    config = PolicyConfig(text, vision, 151655, 151656, 151652, 151653, True)
-    _, state = nnx.split(nnx.eval_shape(lambda: Qwen3VL(config)))
+    config = PolicyConfig(
+        FAMILIES["qwen3_vl"], text, vision, PictureTokens(151655, 151656, 151652, 151653), True
+    )
+    _, state = nnx.split(nnx.eval_shape(lambda: Model(config)))
     params = nnx.to_pure_dict(state)
     count = lambda tree: sum(leaf.size for leaf in jax.tree.leaves(tree))  # noqa: E731
     assert count(params) == 4_437_815_808

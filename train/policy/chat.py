@@ -1,13 +1,15 @@
-"""Tokens of a conversation: prompts from pictures and texts, replies back to text.
+"""Tokens of a conversation: prompts from texts, with a picture or without, replies back to text.
 
 Tokenizer and chat template come from the checkpoint's directory. The template is rendered once; a prompt is
 then its fixed head (with the picture), the tokens of the text, and its fixed tail. Special tokens bound both
 parts, so joining tokens never differs from tokenising the joined string.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +18,11 @@ from train.policy.errors import PolicyError
 from train.policy.positions import mrope_positions
 
 PLACEHOLDER = "TEXT-GOES-HERE"
-END_OF_TURN, END_OF_TEXT = "<|im_end|>", "<|endoftext|>"
 
 
 @dataclass(frozen=True)
 class PromptRow:
-    """One prompt with one picture. `image_slots` counts its visual tokens from 0, -1 at text."""
+    """One prompt with one picture or none. `image_slots` counts its visual tokens from 0, -1 at text."""
 
     tokens: np.ndarray  # int32[P]
     positions: np.ndarray  # int32[3, P]
@@ -31,11 +32,20 @@ class PromptRow:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    @property
+    def pictured(self) -> bool:
+        return bool(self.image_slots.max(initial=-1) >= 0)
+
 
 class Chat:
-    """The tokenizer of a checkpoint directory, for pictures of `canvas` pixels a side."""
+    """The tokenizer of a checkpoint directory, for pictures of `canvas` pixels a side.
 
-    def __init__(self, directory: str | Path, config: PolicyConfig, canvas: int) -> None:
+    Without `pictured` a user's turn is its text alone. A model without a vision tower has no other.
+    """
+
+    def __init__(
+        self, directory: str | Path, config: PolicyConfig, canvas: int, pictured: bool = True
+    ) -> None:
         from transformers import AutoTokenizer  # slow to import, and only the trainer needs it
 
         try:
@@ -50,23 +60,30 @@ class Chat:
                 f"{directory}: the tokenizer has {len(self.tokenizer)} tokens, the embedding only "
                 f"{config.text.vocab_size} rows (text_config.vocab_size); use the checkpoint's own tokenizer"
             )
-        per_token = config.vision.pixels_per_token
-        if canvas % per_token:
-            raise PolicyError(f"canvas: {canvas} is not a multiple of the {per_token} pixels of a token")
-        self.grid = (canvas // per_token, canvas // per_token)
-        head, self.tail = self._template(config)
+        if pictured and config.vision is None:
+            raise PolicyError(
+                f"{directory}: a {config.family.model_type} model sees no pictures; use --observation text"
+            )
+        self.grids, self.image_token = [], -1
+        if pictured and config.vision is not None and config.pictures is not None:
+            per_token = config.vision.pixels_per_token
+            if canvas % per_token:
+                raise PolicyError(f"canvas: {canvas} is not a multiple of the {per_token} pixels of a token")
+            self.grids = [(canvas // per_token, canvas // per_token)]
+            self.image_token = config.pictures.image_token_id
+        head, self.tail = self._template()
         is_image = head == self.image_token
-        positions, text_starts = mrope_positions(is_image, [self.grid])
+        positions, text_starts = mrope_positions(is_image, self.grids)
         slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
         self.head = PromptRow(head, positions, slots, int(text_starts))
-        self.stop = self._mask(config, [END_OF_TURN, END_OF_TEXT])
-        special = self._mask(config, self.tokenizer.all_special_tokens)
+        self.end, ends = self._ends(Path(directory))
+        self.stop = self._mask(config, ends)
+        special = self._mask(config, self.tokenizer.convert_tokens_to_ids(self.tokenizer.all_special_tokens))
         known = np.arange(config.text.vocab_size) < len(self.tokenizer)
         self.allowed = known & (~special | self.stop)
-        self.end = self.tokenizer.convert_tokens_to_ids(END_OF_TURN)
 
     def prompts(self, texts: Sequence[str]) -> list[PromptRow]:
-        """A user's turn with one picture and a text, up to where the assistant speaks."""
+        """A user's turn of a text, after the picture if there is one, up to where the assistant speaks."""
         return [self._row(ids) for ids in self._encode(texts)]
 
     def replies(self, texts: Sequence[str]) -> list[np.ndarray]:
@@ -93,23 +110,39 @@ class Chat:
             head.next_position + n,
         )
 
-    def _template(self, config: PolicyConfig) -> tuple[np.ndarray, np.ndarray]:
-        content = [{"type": "image"}, {"type": "text", "text": PLACEHOLDER}]
+    def _template(self) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens before and after the text of a user's turn; those of the picture are before it."""
+        content: Any = PLACEHOLDER
+        if self.grids:
+            content = [{"type": "image"}, {"type": "text", "text": PLACEHOLDER}]
         rendered = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
+            [{"role": "user", "content": content}],
+            tokenize=False,
+            add_generation_prompt=True,
+            enable_thinking=False,  # else Qwen3's hybrid models think aloud; other templates ignore it
         )
         if rendered.count(PLACEHOLDER) != 1:
             raise PolicyError("the chat template does not place the text of a message once")
-        before, after = rendered.split(PLACEHOLDER)
-        head, tail = self._encode([before, after])
-        self.image_token = config.image_token_id
+        head, tail = self._encode(rendered.split(PLACEHOLDER))
+        if not self.grids:
+            return np.array(head, np.int32), np.array(tail, np.int32)
         if head.count(self.image_token) != 1:
             raise PolicyError("the chat template does not place one image token (config: image_token_id)")
-        at = head.index(self.image_token)
-        pictured = [*head[:at], *[self.image_token] * (self.grid[0] * self.grid[1]), *head[at + 1 :]]
+        at, (rows, cols) = head.index(self.image_token), self.grids[0]
+        pictured = [*head[:at], *[self.image_token] * (rows * cols), *head[at + 1 :]]
         return np.array(pictured, np.int32), np.array(tail, np.int32)
 
-    def _mask(self, config: PolicyConfig, names: Sequence[str]) -> np.ndarray:
+    def _ends(self, directory: Path) -> tuple[int, list[int]]:
+        """The token that ends a turn, and all that stop a reply: those of generation_config.json too."""
+        end = self.tokenizer.eos_token_id
+        if end is None:
+            raise PolicyError(f"{directory}: the tokenizer has no eos_token; add it to tokenizer_config.json")
+        file = directory / "generation_config.json"
+        more = json.loads(file.read_text()).get("eos_token_id") if file.is_file() else None
+        more = [more] if isinstance(more, int) else more or []
+        return end, [end, *more]
+
+    def _mask(self, config: PolicyConfig, ids: Sequence[int]) -> np.ndarray:
         mask = np.zeros(config.text.vocab_size, bool)
-        mask[self.tokenizer.convert_tokens_to_ids(list(names))] = True
+        mask[list(ids)] = True
         return mask

@@ -1,9 +1,10 @@
-"""The text decoder of Qwen3-VL: GQA with normed queries and keys, interleaved M-RoPE, SwiGLU, deepstack.
+"""The text decoder of all families: GQA, rotary positions of one axis or three, SwiGLU, deepstack.
 
 Queries are laid out [B, K, G, T, Dh] (K key heads, G queries a key head): both products of the attention are
 then plain batched matrix products with no repeated keys.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx, struct
 
-from train.policy.config import TextConfig
+from train.policy.config import Family, TextConfig
 from train.policy.layers import Linear, RMSNorm, Table, over_layers, rotate
 
 _NEVER = -1e30  # finite, so that a row that may see nothing gives numbers and not NaN
@@ -47,10 +48,10 @@ _Carry = tuple[jax.Array, _Stored]
 class Decoder(nnx.Module):
     """`num_hidden_layers` layers and the last norm; embeddings in, hidden states out."""
 
-    def __init__(self, config: TextConfig) -> None:
+    def __init__(self, config: TextConfig, family: Family) -> None:
         self.config = config
         self.embed = Table(config.vocab_size, config.hidden_size)
-        self.layers = Layer(config, (config.num_hidden_layers,))
+        self.layers = Layer(config, family, (config.num_hidden_layers,))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
     def __call__(
@@ -110,16 +111,17 @@ class Decoder(nnx.Module):
 class Layer(nnx.Module):
     """Pre-norm attention and SwiGLU. Head h of the key heads serves queries h * G .. h * G + G - 1."""
 
-    def __init__(self, c: TextConfig, stack: tuple[int, ...] = ()) -> None:
+    def __init__(self, c: TextConfig, family: Family, stack: tuple[int, ...] = ()) -> None:
         d, heads, key_heads = c.hidden_size, c.num_attention_heads, c.num_key_value_heads
         self.key_heads, self.head_dim = key_heads, c.head_dim
         self.attention_norm = RMSNorm(d, c.rms_norm_eps, stack=stack)
-        self.query = Linear(d, heads * c.head_dim, stack=stack)
-        self.key = Linear(d, key_heads * c.head_dim, stack=stack)
-        self.value = Linear(d, key_heads * c.head_dim, stack=stack)
+        self.query = Linear(d, heads * c.head_dim, bias=family.qkv_bias, stack=stack)
+        self.key = Linear(d, key_heads * c.head_dim, bias=family.qkv_bias, stack=stack)
+        self.value = Linear(d, key_heads * c.head_dim, bias=family.qkv_bias, stack=stack)
         self.out = Linear(heads * c.head_dim, d, stack=stack)
-        self.query_norm = RMSNorm(c.head_dim, c.rms_norm_eps, stack=stack)
-        self.key_norm = RMSNorm(c.head_dim, c.rms_norm_eps, stack=stack)
+        norm = partial(RMSNorm, c.head_dim, c.rms_norm_eps, stack=stack)
+        self.query_norm = norm() if family.qk_norm else None
+        self.key_norm = norm() if family.qk_norm else None
         self.mlp_norm = RMSNorm(d, c.rms_norm_eps, stack=stack)
         self.gate = Linear(d, c.intermediate_size, stack=stack)
         self.up = Linear(d, c.intermediate_size, stack=stack)
@@ -134,9 +136,10 @@ class Layer(nnx.Module):
             project(x).reshape(rows, steps, self.key_heads, self.head_dim).swapaxes(1, 2)
             for project in (self.key, self.value)
         )
+        if self.query_norm is not None and self.key_norm is not None:
+            q, k = self.query_norm(q), self.key_norm(k)
         cos, sin = rope
-        q = rotate(self.query_norm(q), cos[:, None], sin[:, None])
-        return q, rotate(self.key_norm(k), cos, sin), v
+        return rotate(q, cos[:, None], sin[:, None]), rotate(k, cos, sin), v
 
     def finish(self, x: jax.Array, mixed: jax.Array) -> jax.Array:
         """The layer's output from its input [B, T, D] and the attended values [B, K, G, T, Dh]."""
@@ -158,13 +161,13 @@ def attend(q: jax.Array, k: jax.Array, v: jax.Array, bias: jax.Array) -> jax.Arr
 def mrope(positions: jax.Array, c: TextConfig) -> Rope:
     """Rotations of tokens at positions int32[3, B, T] of (time, row, column).
 
-    Frequencies are dealt to the axes in turn (time, row, column, time, ...) until row and column have their
-    section; the rest, the slowest, are time's. Text has three equal positions, so for it this is the
-    ordinary rope.
+    Without sections only the time counts: the ordinary rope of a model of text alone. With them, frequencies
+    are dealt to the axes in turn (time, row, column, time, ...) until row and column have their section; the
+    rest, the slowest, are time's. Text has three equal positions, so for it this is the ordinary rope too.
     """
     turn = np.arange(c.head_dim // 2)
     axis = turn % 3
-    axis[turn >= 3 * np.array(c.mrope_section)[axis]] = 0
+    axis[turn >= 3 * np.array(c.mrope_section or (0, 0, 0))[axis]] = 0
     frequencies = c.rope_theta ** (-2.0 * turn / c.head_dim)
     dealt = np.where(axis == np.arange(3)[:, None], frequencies, 0.0).astype(np.float32)  # [3, Dh / 2]
     angles = sum(positions[a, :, :, None] * dealt[a] for a in range(3))

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from flax import nnx, struct
 
 from train.policy.decoder import KVCache
-from train.policy.model import Qwen3VL
+from train.policy.model import Model
 
 
 class Prompt(struct.PyTreeNode):
@@ -70,7 +70,7 @@ def generate(
     Returns:
         `Completion` of R rows.
     """
-    model: Qwen3VL = nnx.merge(graphdef, params)
+    model: Model = nnx.merge(graphdef, params)
     pick = partial(_pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
     logits, cache = _prefill(model, prompt)
     real = source >= 0
@@ -112,7 +112,7 @@ def generate(
 generate_jit = jax.jit(generate, static_argnums=0, static_argnames="max_new_tokens")
 
 
-def _prefill(model: Qwen3VL, prompt: Prompt) -> tuple[jax.Array, KVCache]:
+def _prefill(model: Model, prompt: Prompt) -> tuple[jax.Array, KVCache]:
     """Logits [B, vocabulary] after each prompt's last token, and the cache."""
     pictured = {}
     if prompt.pixels.shape[0]:

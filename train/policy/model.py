@@ -19,21 +19,26 @@ from train.policy.layers import Linear
 from train.policy.vision import VisionTower, Visual
 
 
-class Qwen3VL(nnx.Module):
-    """Qwen3-VL of any size (`Qwen3VLForConditionalGeneration` in transformers), parameters float32.
+class Model(nnx.Module):
+    """A policy of any family and size (`train.policy.config.FAMILIES`), parameters float32.
 
     Built with zeros and ones: `load_policy` or `init_policy` gives it weights.
     """
 
     def __init__(self, config: PolicyConfig) -> None:
         self.config = config
-        self.vision = VisionTower(config.vision)
-        self.decoder = Decoder(config.text)
+        self.vision = None if config.vision is None else VisionTower(config.vision)
+        self.decoder = Decoder(config.text, config.family)
         tied = config.tie_word_embeddings
         self.head = None if tied else Linear(config.text.hidden_size, config.text.vocab_size)
 
     def encode_images(self, pixels: jax.Array) -> Visual:
-        """Pictures of one size, uint8[N, H, W, 3] -> `Visual`. One call a size, then `join`."""
+        """Pictures of one size, uint8[N, H, W, 3] -> `Visual`. One call a size, then `join`.
+
+        Raises ValueError in a family that does not see.
+        """
+        if self.vision is None:
+            raise ValueError(f"a {self.config.family.model_type} model has no vision tower")
         return self.vision(pixels)
 
     def __call__(

@@ -22,14 +22,15 @@ from safetensors.numpy import save_file
 
 from train.policy.config import PolicyConfig, read_config, write_config
 from train.policy.errors import PolicyError
-from train.policy.model import Qwen3VL
+from train.policy.model import Model
 
 Params = dict[str, Any]  # nested dicts of arrays, `nnx.to_pure_dict` of the model's state
 
 FILE, INDEX = "model.safetensors", "model.safetensors.index.json"
 _HEAD = "lm_head.weight"
+_DTYPES = {"F32": np.float32, "F16": np.float16, "BF16": jnp.bfloat16}
 
-# Module here -> module there; {} is the layer of a stacked module.
+# Module here -> module there; {} is the layer of a stacked module, DECODER the family's own prefix.
 _MODULES = {
     "vision.patch_embed": "model.visual.patch_embed.proj",
     "vision.positions": "model.visual.pos_embed",
@@ -45,19 +46,19 @@ _MODULES = {
     "vision.deepstack.norm": "model.visual.deepstack_merger_list.{}.norm",
     "vision.deepstack.up": "model.visual.deepstack_merger_list.{}.linear_fc1",
     "vision.deepstack.down": "model.visual.deepstack_merger_list.{}.linear_fc2",
-    "decoder.embed": "model.language_model.embed_tokens",
-    "decoder.norm": "model.language_model.norm",
-    "decoder.layers.attention_norm": "model.language_model.layers.{}.input_layernorm",
-    "decoder.layers.query": "model.language_model.layers.{}.self_attn.q_proj",
-    "decoder.layers.key": "model.language_model.layers.{}.self_attn.k_proj",
-    "decoder.layers.value": "model.language_model.layers.{}.self_attn.v_proj",
-    "decoder.layers.out": "model.language_model.layers.{}.self_attn.o_proj",
-    "decoder.layers.query_norm": "model.language_model.layers.{}.self_attn.q_norm",
-    "decoder.layers.key_norm": "model.language_model.layers.{}.self_attn.k_norm",
-    "decoder.layers.mlp_norm": "model.language_model.layers.{}.post_attention_layernorm",
-    "decoder.layers.gate": "model.language_model.layers.{}.mlp.gate_proj",
-    "decoder.layers.up": "model.language_model.layers.{}.mlp.up_proj",
-    "decoder.layers.down": "model.language_model.layers.{}.mlp.down_proj",
+    "decoder.embed": "DECODER.embed_tokens",
+    "decoder.norm": "DECODER.norm",
+    "decoder.layers.attention_norm": "DECODER.layers.{}.input_layernorm",
+    "decoder.layers.query": "DECODER.layers.{}.self_attn.q_proj",
+    "decoder.layers.key": "DECODER.layers.{}.self_attn.k_proj",
+    "decoder.layers.value": "DECODER.layers.{}.self_attn.v_proj",
+    "decoder.layers.out": "DECODER.layers.{}.self_attn.o_proj",
+    "decoder.layers.query_norm": "DECODER.layers.{}.self_attn.q_norm",
+    "decoder.layers.key_norm": "DECODER.layers.{}.self_attn.k_norm",
+    "decoder.layers.mlp_norm": "DECODER.layers.{}.post_attention_layernorm",
+    "decoder.layers.gate": "DECODER.layers.{}.mlp.gate_proj",
+    "decoder.layers.up": "DECODER.layers.{}.mlp.up_proj",
+    "decoder.layers.down": "DECODER.layers.{}.mlp.down_proj",
     "head": "lm_head",
 }
 
@@ -113,14 +114,14 @@ def load_policy(directory: str | Path) -> Policy:
 
 
 def save_policy(
-    policy: Policy, directory: str | Path, *, source: str | Path | None = None, dtype: Any = np.float32
+    policy: Policy, directory: str | Path, *, source: str | Path | None = None, dtype: Any = None
 ) -> None:
     """Writes `directory` as a checkpoint `from_pretrained` of transformers loads.
 
     Args:
         source: a checkpoint directory whose other files (config, tokenizer, processor, template) are
             copied as they are. None: only config.json is written, from `policy.config`.
-        dtype: of the tensors on disk.
+        dtype: of the tensors on disk. None: of each tensor as in `source`, float32 without one.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -130,12 +131,16 @@ def save_policy(
         _copy_side_files(Path(source), directory)
     _, shapes = _abstract(policy.config)
     host = jax.device_get(policy.params)
-    tensors = {t.name: _extract(host, t).astype(dtype) for t in _tensors(policy.config, shapes)}
+    dtypes = {} if source is None or dtype is not None else _dtypes(Path(source))
+    tensors = {
+        t.name: _extract(host, t).astype(dtypes.get(t.name, dtype or np.float32))
+        for t in _tensors(policy.config, shapes)
+    }
     save_file(tensors, directory / FILE, metadata={"format": "pt"})
 
 
 def _abstract(config: PolicyConfig) -> tuple[nnx.GraphDef, Params]:
-    graphdef, state = nnx.split(nnx.eval_shape(lambda: Qwen3VL(config)))
+    graphdef, state = nnx.split(nnx.eval_shape(lambda: Model(config)))
     return graphdef, nnx.to_pure_dict(state)
 
 
@@ -143,19 +148,23 @@ def _tensors(config: PolicyConfig, shapes: Params) -> Iterator[Tensor]:
     """Every tensor of a checkpoint, from the abstract parameters."""
     for keys, leaf in jax.tree_util.tree_leaves_with_path(shapes):
         path = tuple(key.key for key in keys)
-        module = _MODULES[".".join(path[:-1])]
+        module = _module(config, ".".join(path[:-1]))
         name = f"{module}.{'bias' if path[-1] == 'bias' else 'weight'}"
         stacked = "{}" in module
         shape = leaf.shape[stacked:]
         if path[-1] == "kernel":
             shape = shape[::-1]
-        if path == ("vision", "patch_embed", "kernel"):
+        if config.vision is not None and path == ("vision", "patch_embed", "kernel"):
             v = config.vision
             shape = (v.hidden_size, v.in_channels, v.temporal_patch_size, v.patch_size, v.patch_size)
         if stacked:
             yield from (Tensor(name.format(layer), shape, path, layer) for layer in range(leaf.shape[0]))
         else:
             yield Tensor(name, shape, path, None)
+
+
+def _module(config: PolicyConfig, name: str) -> str:
+    return _MODULES[name].replace("DECODER", config.family.decoder)
 
 
 def _place(params: Params, tensor: Tensor, value: np.ndarray) -> None:
@@ -198,11 +207,18 @@ def _open(directory: Path, stack: ExitStack) -> dict[str, Any]:
     return stored
 
 
+def _dtypes(directory: Path) -> dict[str, Any]:
+    """Type of every tensor of a checkpoint."""
+    with ExitStack() as stack:
+        stored = _open(directory, stack)
+        return {name: _DTYPES[file.get_slice(name).get_dtype()] for name, file in stored.items()}
+
+
 def _check(directory: Path, config: PolicyConfig, wanted: list[Tensor], stored: dict[str, Any]) -> None:
     names = {tensor.name for tensor in wanted}
     extra = set(stored) - names
     if config.tie_word_embeddings and _HEAD in extra:
-        embed = _MODULES["decoder.embed"] + ".weight"
+        embed = _module(config, "decoder.embed") + ".weight"
         if embed in stored and np.array_equal(*(stored[n].get_tensor(n) for n in (_HEAD, embed))):
             extra.remove(_HEAD)  # some writers store the tied head a second time
     shapes = {t.name: tuple(stored[t.name].get_slice(t.name).get_shape()) for t in wanted if t.name in stored}

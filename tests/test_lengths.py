@@ -1,0 +1,32 @@
+"""Padded lengths measured on the environments hold what is played later."""
+
+import tiny
+
+from jaxenv import text
+from train.agent import Agent
+from train.lengths import MARGIN, STEP, prompt_buckets
+
+
+def longest(agent: Agent, harness: int, scale: int) -> int:
+    view, _ = agent.mixture.reset(tiny.reset_keys(5), tiny.level(harness, scale))
+    return max(len(row) for row in agent.chat.prompts(text.decode_batch(view.prompt)))
+
+
+def test_they_hold_the_prompts_of_every_level(agent: Agent) -> None:
+    buckets = prompt_buckets(agent.chat, agent.mixture, 1)
+    assert list(buckets) == sorted(set(buckets))
+    assert len(buckets) <= 4
+    assert all(size % STEP == 0 for size in buckets)
+    lengths = {(h, s): longest(agent, h, s) for h in range(5) for s in (0, 1)}
+    assert max(lengths.values()) <= buckets[-1] <= max(lengths.values()) + 2 * (MARGIN + STEP)
+    assert max(lengths[4, s] for s in (0, 1)) <= buckets[0] < min(lengths[0, s] for s in (0, 1))
+
+
+def test_larger_boards_need_longer_ones(agent: Agent) -> None:
+    small, large = (prompt_buckets(agent.chat, agent.mixture, scale) for scale in (0, 2))
+    assert large[-1] > small[-1]
+    assert prompt_buckets(agent.chat, agent.mixture, 9) == large  # no environment has more scales than three
+
+
+def test_the_same_every_time(agent: Agent) -> None:
+    assert prompt_buckets(agent.chat, agent.mixture, 0) == prompt_buckets(agent.chat, agent.mixture, 0)

@@ -1,0 +1,38 @@
+"""The policy of a run as a Hugging Face directory: `python -m train.export RUN DIR`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from train import checkpoints, grpo
+from train.cli import run
+from train.policy.weights import save_policy
+
+
+@dataclass(frozen=True)
+class ExportConfig:
+    """What to write where."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """Directory of a run of train.grpo; its newest whole checkpoint is taken, finished or not."""
+    directory: Annotated[Path, tyro.conf.Positional]
+    """New directory, as transformers' from_pretrained loads it; tensors have the types they started with."""
+
+
+def main(config: ExportConfig) -> None:
+    """Writes the newest checkpoint of a run as a Hugging Face checkpoint directory."""
+    if config.directory.exists() and any(config.directory.iterdir()):
+        raise FileExistsError(f"directory: {config.directory} is not empty; name a new one")
+    settings = grpo.read_config(config.run)
+    agent = grpo.agent_of(settings)
+    template = grpo.make_trainer(settings, agent).init(settings.seed)
+    restored = checkpoints.restore(config.run / "checkpoints", template)
+    policy = agent.policy._replace(params=restored.tree.learner.params)
+    save_policy(policy, config.directory, source=agent.directory)
+    print(f"{config.directory}: the policy after step {restored.step}")
+
+
+if __name__ == "__main__":
+    run(main, ExportConfig)
