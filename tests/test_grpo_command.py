@@ -82,7 +82,9 @@ def test_a_run_leaves_everything_behind(whole: tuple[Path, str], agent) -> None:
     assert [row["environment"] for row in environments] == tiny.ENVS.split(",")
     assert environments[0]["counts"]["after"]["greedy"]["total"] == 8
     assert [gif.name for gif in (out / "replays").iterdir()] == ["frozen_lake.gif"]
-    assert len((out / "timing.jsonl").read_text().splitlines()) == STEPS
+    timing = [json.loads(line) for line in (out / "timing.jsonl").read_text().splitlines()]
+    assert len(timing) == STEPS
+    assert not any(row["compiled"] for row in timing[3:])
     trained = load_policy(out / "policy")
     assert trained.config == agent.policy.config
     assert f"run directory: {out}" in told

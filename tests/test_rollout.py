@@ -1,6 +1,7 @@
 """Playing episodes: the log-probabilities kept, who is asked, and that only keys decide what happens."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ import pytest
 import tiny
 
 from jaxenv import answers
-from train.agent import Agent
+from train.agent import Agent, make_agent
 from train.batches import Answer, Pack
 from train.compilation import count_compilations
 from train.rollout import Actor, Rollout, Turn
@@ -169,3 +170,34 @@ def test_shuffled_pictures_are_anothers(agent: Agent) -> None:
         assert turn.text == own[turn.row].text
         np.testing.assert_array_equal(turn.pixels, own[other].pixels)
         assert (turn.pixels != own[turn.row].pixels).any()
+
+
+@pytest.mark.parametrize("observation", ["text", "both"])
+def test_the_board_in_words_can_stay(random_model: Path, observation: str) -> None:
+    """At H4, where only the picture stays otherwise; what is sampled is what the learner computes."""
+    reader = make_agent(random_model, tiny.ENVS, tiny.SLOTS, tiny.CANVAS, tiny.ACTOR, observation)
+    keys, few = tiny.reset_keys(0, tiny.GROUP), jnp.array([2, 0], jnp.int32)
+    played = reader.actor.play(
+        reader.policy.params, keys, jax.random.key(0), tiny.level(harness=4), few, temperature=1.0
+    )
+    assert played.lengths.max() == 2
+    for turn in played.turns:
+        assert "Board:" in turn.text
+        assert "Rules:" not in turn.text
+        assert turn.prompt.pictured == (observation == "both")
+        assert turn.pixels.shape == tiny.PICTURE  # for the replay
+    packs = [Pack(t.prompt, t.pixels, [Answer(t.tokens, t.logprobs, 1.0)]) for t in played.turns]
+    found = tiny.answer_logprobs(reader, reader.policy.params, packs)
+    for turn, logprobs in zip(played.turns, found, strict=True):
+        np.testing.assert_allclose(turn.logprobs, logprobs, atol=1e-4)
+
+
+def test_text_observations_are_learnt_from(random_model: Path) -> None:
+    reader = make_agent(random_model, tiny.ENVS, tiny.SLOTS, tiny.CANVAS, tiny.ACTOR, "text")
+    trainer = tiny.make_trainer(reader, tiny.make_learner(reader))
+    state = trainer.init(0)
+    trainer.compile(state)
+    with count_compilations() as compiled:
+        _, metrics, _ = trainer.step(state)
+    assert not compiled
+    assert np.isfinite(metrics["reward"])

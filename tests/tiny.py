@@ -121,7 +121,7 @@ def answer_logprobs(
     found: list[np.ndarray] = []
     for at in range(0, len(packs), 8):
         chunk = packs[at : at + 8]
-        batch = packed_batch(chunk, 8, length, 512, PICTURE)
+        batch = packed_batch(chunk, 8, length, 512, PICTURE if packs[0].prompt.pictured else None)
         flat = np.asarray(_packed_logprobs(agent.policy.graphdef, params, batch, agent.actor.allowed))
         sizes = [len(answer.tokens) for pack in chunk for answer in pack.answers]
         found += np.split(flat[: sum(sizes)], np.cumsum(sizes)[:-1])

@@ -14,6 +14,7 @@ from jaxenv.curriculum import HDCConfig
 from train import checkpoints, evaluate, plots
 from train.agent import SMALL_POLICY, Agent, Observation, make_agent
 from train.cli import run
+from train.compilation import count_compilations
 from train.experience import CreditConfig
 from train.learner import Learner, LearnerConfig
 from train.policy.weights import save_policy
@@ -220,10 +221,11 @@ def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:
     ):
         for number in range(first + 1, config.steps + 1):
             began = time.monotonic()
-            state, metrics, _ = trainer.step(state)
+            with count_compilations() as compiled:
+                state, metrics, _ = trainer.step(state)
             log.write(number, metrics)
             seconds = time.monotonic() - began
-            timing.write(json.dumps({"step": number, "seconds": seconds}) + "\n")
+            timing.write(json.dumps({"step": number, "seconds": seconds, "compiled": len(compiled)}) + "\n")
             shown = {name: metrics[name] for name in ("reward", "success", "mixed_groups")}
             progress.show(number, shown | {"entropy": metrics.get("entropy", np.nan), "s/step": seconds})
             if number % config.save_every == 0 or number == config.steps or stop.requested:
