@@ -27,6 +27,7 @@ from benchmarks import peers
 from benchmarks.contenders import Contender, Ready, ours
 
 LARGEST = 2
+WIDE = 140  # columns that hold a table, for output that goes to a file
 OURS, THEIRS = "#2a6f97", "#b9bec5"
 NOTES = """\
 fresh: share of the episodes begun from an instance made in that turn; the rest meet one of the pool again.
@@ -84,6 +85,8 @@ class Row:
 def main(config: ThroughputConfig) -> list[Row]:
     """Measures, prints the tables and writes what was asked for."""
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
     with_peers = config.peers and peers.installed()
     if config.peers and not with_peers:
         console.print(peers.INSTALL)
