@@ -91,7 +91,7 @@ def _ours(agent: Agent, rows: list[PromptRow], new_tokens: int) -> Callable[[], 
 
 
 def _theirs(agent: Agent, rows: list[PromptRow], new_tokens: int) -> Callable[[], np.ndarray]:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
     kind = AutoModelForImageTextToText if agent.policy.config.family.sees else AutoModelForCausalLM
