@@ -116,7 +116,7 @@ def test_nothing_is_compiled_after_compile():
     mixture = Mixture(ENVS, SLOTS, reply_capacity=32)
     mixture.compile(keys(0), LEVEL, NO_LIMIT)
     programs = lambda: [f._cache_size() for f in (*mixture._reset, *mixture._step, *mixture._view)]  # noqa: E731
-    assert programs() == [1, 1, 1, 1]
+    assert programs() == [1] * 6
     episodes = mixture.reset(keys(1), LEVEL)[1]
     other = Level(LEVEL.scale, jnp.zeros_like(LEVEL.scale))
     for level in (LEVEL, other):
@@ -124,4 +124,4 @@ def test_nothing_is_compiled_after_compile():
         for turn in range(2):
             limits = jnp.array([turn, 2], jnp.int32)
             _, episodes, _ = mixture.step(keys(turn), episodes, replies(["down"] * mixture.size), limits)
-    assert programs() == [1, 1, 1, 1]
+    assert programs() == [1] * 6

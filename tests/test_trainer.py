@@ -114,7 +114,8 @@ class Scripted:
     """An actor that plays nothing; the environments named succeed always, the others never."""
 
     def __init__(self, agent: Agent, wins: tuple[bool, ...]) -> None:
-        self.config, self.wins, self.levels = agent.actor.config, wins, []
+        self.config, self.buckets = agent.actor.config, agent.actor.buckets
+        self.wins, self.levels = wins, []
 
     def play(self, params, reset_keys, sample_key, level: Level, max_turns, temperature, only) -> Rollout:
         self.levels.append(level)
