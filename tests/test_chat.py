@@ -145,3 +145,14 @@ def test_a_template_without_picture_or_text_is_refused(
 def test_a_directory_without_tokenizer_is_refused(fresh: Agent, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=f"{tmp_path}: no tokenizer"):
         Chat(tmp_path, fresh.policy.config, tiny.CANVAS)
+
+
+def test_a_prefix_is_asked_for_and_answered_with(fresh: Agent, random_model: Path, chat: Chat) -> None:
+    led = Chat(random_model, fresh.policy.config, tiny.CANVAS, prefix="<answer>")
+    whole = led.tokenizer(rendered(led, "Go.") + "<answer>", add_special_tokens=False)["input_ids"]
+    row = led.prompts(["Go."])[0]
+    assert row.tokens.tolist() == whole
+    assert row.next_position == chat.prompts(["Go."])[0].next_position + 1
+    (reply,) = led.replies(["<answer>up</answer>"])
+    assert len(reply) == len(chat.replies(["<answer>up</answer>"])[0]) - 1
+    assert led.decode(reply[None], np.array([len(reply)])) == ["<answer>up</answer>"]

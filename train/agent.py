@@ -48,6 +48,6 @@ def make_agent(
     mixture = Mixture(envs, slots, board=observation != "pixels")
     directory = checkpoint_directory(model)
     policy = load_policy(directory)
-    chat = Chat(directory, policy.config, canvas, pictured=observation != "text")
+    chat = Chat(directory, policy.config, canvas, observation != "text", config.prefix)
     buckets = config.prompt_buckets or prompt_buckets(chat, mixture, largest_scale)
     return Agent(names, directory, mixture, policy, chat, Actor(policy, chat, mixture, config, buckets))

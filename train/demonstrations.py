@@ -32,7 +32,8 @@ class Demonstration(NamedTuple):
 
 class Demonstrator:
     """`rows` states of every environment at a time. Episodes follow the expert but for a share `noise` of
-    random actions, so that states off the path are shown too; the reply is always the expert's."""
+    random actions, so that states off the path are shown too; the reply is always the expert's. With
+    `board` the observation in words stays at every harness level."""
 
     def __init__(
         self,
@@ -41,6 +42,7 @@ class Demonstrator:
         scale_weights: Sequence[float],
         noise: float,
         caption: float,
+        board: bool,
         key: jax.Array,
     ) -> None:
         self.caption = caption
@@ -54,7 +56,7 @@ class Demonstrator:
             scales = jax.random.categorical(level_key, weights, shape=(vector.pool_size,)).astype(jnp.int32)
             params = Params(Level(jnp.zeros_like(scales), scales), jnp.int32(0))
             self._states.append(jax.jit(vector.reset)(reset_key, params)[1])
-            self._advance.append(jax.jit(partial(_advance, vector, noise)))
+            self._advance.append(jax.jit(partial(_advance, vector, noise, board)))
 
     def packs(self, chat: Chat, key: jax.Array) -> list[Pack]:
         """The next demonstrations of every environment: packs of a picture with a text and its reply."""
@@ -81,7 +83,7 @@ class Demonstrator:
 
 
 def _advance(
-    vector: Vector, noise: float, key: jax.Array, state: VectorState
+    vector: Vector, noise: float, board: bool, key: jax.Array, state: VectorState
 ) -> tuple[Demonstration, VectorState]:
     """Shows every slot at a random harness level, then moves it by its expert or at random."""
     env, n = vector.env, vector.num_envs
@@ -92,7 +94,7 @@ def _advance(
     experts = jax.random.split(expert_key, n)
     demonstration = Demonstration(
         jax.vmap(lambda episode: env.draw(episode.state, env.canvas))(shown),
-        jax.vmap(env.prompt)(shown),
+        jax.vmap(lambda episode: env.prompt(episode, board))(shown),
         jax.vmap(env.expert_text)(experts, shown),
     )
     best = jax.vmap(env.expert)(experts, episodes.state)

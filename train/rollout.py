@@ -40,6 +40,8 @@ class ActorConfig:
     """Replies sampled in one generation call."""
     prompts: int = 16
     """Different prompts read in one generation call."""
+    prefix: str = ""
+    """What every reply begins with, as part of the prompt: `<answer>` helps models that forget the tags."""
     prompt_buckets: tuple[int, ...] = ()
     """Padded prompt lengths, in tokens; by default they are measured on the environments."""
 

@@ -10,10 +10,12 @@ import optax
 
 import jaxenv
 from train import small
+from train.agent import Observation
 from train.cli import run
 from train.demonstrations import Demonstrator
 from train.learner import Learner, LearnerConfig
 from train.policy.chat import Chat
+from train.policy.hub import checkpoint_directory
 from train.policy.weights import load_policy, save_policy
 
 LENGTHS = (64, 80, 96, 112, 136, 176, 288)
@@ -28,8 +30,12 @@ class SFTConfig:
     """Directory of the new checkpoint."""
     env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between."""
-    model: Path | None = None
-    """Checkpoint to start from; by default a new small policy is made."""
+    model: str | None = None
+    """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default a new small
+    policy is made."""
+    observation: Observation = "pixels"
+    """What stays at every harness level: the picture, the board in words, or both. Models without a vision
+    tower need text."""
     steps: int = 400
     """Optimiser steps."""
     rows: int = 12
@@ -57,12 +63,11 @@ class SFTConfig:
 def main(config: SFTConfig) -> None:
     """Imitates the experts of an environment set; without --model it makes a new small policy first."""
     envs = [jaxenv.make(name, canvas=config.canvas)[0] for name in jaxenv.env_set(config.env_set)]
-    source = config.model
-    if source is None:
+    if config.model is None:
         small.create(config.out, envs, config.seed)
-        source = config.out
+    source = checkpoint_directory(config.model or config.out)
     policy = load_policy(source)
-    chat = Chat(source, policy.config, config.canvas)
+    chat = Chat(source, policy.config, config.canvas, pictured=config.observation != "text")
     rise = optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps)
     learner = Learner(
         policy,
@@ -74,7 +79,13 @@ def main(config: SFTConfig) -> None:
     )
     key = jax.random.key(config.seed)
     demonstrator = Demonstrator(
-        envs, config.rows, config.scale_weights, config.noise, config.caption, jax.random.fold_in(key, 0)
+        envs,
+        config.rows,
+        config.scale_weights,
+        config.noise,
+        config.caption,
+        config.observation != "pixels",
+        jax.random.fold_in(key, 0),
     )
     state = learner.init(policy.params)
     started = time.monotonic()

@@ -40,11 +40,17 @@ class PromptRow:
 class Chat:
     """The tokenizer of a checkpoint directory, for pictures of `canvas` pixels a side.
 
-    Without `pictured` a user's turn is its text alone. A model without a vision tower has no other.
+    Without `pictured` a user's turn is its text alone. A model without a vision tower has no other. Every
+    reply begins with `prefix`, which is part of the prompt's tokens: the model only goes on from there.
     """
 
     def __init__(
-        self, directory: str | Path, config: PolicyConfig, canvas: int, pictured: bool = True
+        self,
+        directory: str | Path,
+        config: PolicyConfig,
+        canvas: int,
+        pictured: bool = True,
+        prefix: str = "",
     ) -> None:
         from transformers import AutoTokenizer  # slow to import, and only the trainer needs it
 
@@ -71,7 +77,8 @@ class Chat:
                 raise PolicyError(f"canvas: {canvas} is not a multiple of the {per_token} pixels of a token")
             self.grids = [(canvas // per_token, canvas // per_token)]
             self.image_token = config.pictures.image_token_id
-        head, self.tail = self._template()
+        head, tail = self._template()
+        self.prefix, self.tail = prefix, np.append(tail, np.array(self._encode([prefix])[0], np.int32))
         is_image = head == self.image_token
         positions, text_starts = mrope_positions(is_image, self.grids)
         slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
@@ -87,13 +94,15 @@ class Chat:
         return [self._row(ids) for ids in self._encode(texts)]
 
     def replies(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Tokens int32[] of whole replies, with the end of turn."""
-        return [np.array([*ids, self.end], np.int32) for ids in self._encode(texts)]
+        """Tokens int32[] of whole replies after the prefix, with the end of turn."""
+        rest = [text.removeprefix(self.prefix) for text in texts]
+        return [np.array([*ids, self.end], np.int32) for ids in self._encode(rest)]
 
     def decode(self, tokens: np.ndarray, lengths: np.ndarray) -> list[str]:
-        """Texts of sampled rows int32[B, M], without special tokens."""
+        """Whole replies of sampled rows int32[B, M]: the prefix and their text without special tokens."""
         rows = [row[:length] for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)]
-        return self.tokenizer.backend_tokenizer.decode_batch(rows, skip_special_tokens=True)
+        texts = self.tokenizer.backend_tokenizer.decode_batch(rows, skip_special_tokens=True)
+        return [self.prefix + text for text in texts]
 
     def _encode(self, texts: Sequence[str]) -> list[list[int]]:
         encodings = self.tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
