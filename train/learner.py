@@ -119,11 +119,8 @@ class Learner:
         return batches
 
     def _batch(self, packs: list[Pack], length: int) -> PackedBatch:
-        answers, picture = (
-            self.config.answer_tokens,
-            packs[0].pixels.shape if packs[0].prompt.pictured else None,
-        )
-        return packed_batch(packs, self.batch_size(length), length, answers, picture)
+        picture = packs[0].pixels.shape if packs[0].prompt.pictured else None
+        return packed_batch(packs, self.batch_size(length), length, self.config.answer_tokens, picture)
 
     def batch_size(self, length: int) -> int:
         return max(1, self.config.micro_tokens // length)
