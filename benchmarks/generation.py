@@ -23,7 +23,7 @@ from train.agent import SMALL_POLICY, Agent, make_agent
 from train.batches import NO_PICTURES, prompt_batch
 from train.policy.chat import PromptRow
 from train.policy.generate import generate_jit
-from train.rollout import ActorConfig
+from train.turns import ActorConfig
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tiny
+from command import SMALL, STEPS, finish, start
 from safetensors.numpy import load_file
 from transformers import AutoTokenizer
 
@@ -21,31 +22,10 @@ from train import checkpoints, cli, export, grpo
 from train.policy.weights import load_policy
 from train.report import read_metrics
 
-STEPS = 6
 FLAGS = (
     "env-set", "model", "steps", "out", "resume", "seed", "curriculum", "group-size", "groups",
     "eval-episodes", "learning-rate",
 )  # fmt: skip
-SMALL = f"""
-    --env-set {tiny.ENVS} --steps {STEPS} --seed 3 --group-size {tiny.GROUP} --groups {tiny.GROUPS}
-    --eval-episodes 8 --learning-rate 1e-3 --save-every 2 --canvas {tiny.CANVAS} --pack-lengths {tiny.LENGTH}
-    --actor.rows 8 --actor.prompts 4 --actor.prompt-buckets 160 --actor.max-new-tokens 12
-    --learner.micro-tokens 1536 --learner.answer-tokens 256
-""".split()
-
-
-def start(*arguments: str | Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "train.grpo", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def finish(*arguments: str | Path) -> tuple[str, str]:
-    """Output and errors of a run that must end well."""
-    process = start(*arguments)
-    out, err = process.communicate(timeout=600)
-    assert process.returncode == 0, err
-    assert "Traceback" not in err
-    return out, err
 
 
 def start_steps(out: Path, model: Path, steps: int) -> subprocess.Popen:
@@ -170,6 +150,8 @@ def misuse(
         (["--model", "nowhere"], "nowhere/config.json: no such file"),
         (["--canvas", "50"], "canvas: 50"),
         (["--pack-lengths", "160"], "pack_lengths: the last, 160,"),
+        (["--context", "conversation"], "does not hold a conversation of 1720 tokens"),
+        (["--context", "conversation", "--memory", "2"], "memory: 2 is not 0"),
         (["--eval-scale", "9"], "scale: 9 is beyond"),
         (["--eval-harness", "5"], "harness: 5 is not"),
         (["--groups", "0"], "groups: 0"),

@@ -114,7 +114,7 @@ class Scripted:
     """An actor that plays nothing; the environments named succeed always, the others never."""
 
     def __init__(self, agent: Agent, wins: tuple[bool, ...]) -> None:
-        self.config, self.buckets = agent.actor.config, agent.actor.buckets
+        self.config, self.buckets, self.capacities = agent.actor.config, agent.actor.buckets, ()
         self.wins, self.levels = wins, []
 
     def play(self, params, reset_keys, sample_key, level: Level, max_turns, temperature, only) -> Rollout:

@@ -21,8 +21,8 @@ from train.losses import token_log_probs
 from train.policy.chat import PromptRow
 from train.policy.generate import Prompt
 from train.policy.weights import Params
-from train.rollout import ActorConfig
 from train.trainer import Trainer, TrainerConfig
+from train.turns import ActorConfig
 
 ENVS = "frozen_lake,rotate_matrix"
 CANVAS, SLOTS, GROUP, GROUPS = 64, 8, 4, 2

@@ -6,11 +6,13 @@ from typing import Literal
 
 import jaxenv
 from jaxenv.mixture import Mixture
-from train.lengths import prompt_buckets
+from train.lengths import dialogue_lengths, most_turns, prompt_buckets
 from train.policy.chat import Chat
 from train.policy.hub import checkpoint_directory
-from train.policy.weights import Policy, load_policy
-from train.rollout import Actor, ActorConfig
+from train.policy.sharding import make_mesh
+from train.policy.weights import PLAIN, LoadConfig, Policy, load_policy
+from train.rollout import Actor
+from train.turns import ActorConfig
 
 SMALL_POLICY = Path(__file__).parent / "policies" / "small"
 
@@ -31,6 +33,9 @@ class Agent:
 Observation = Literal["pixels", "text", "both"]
 """What stays at every harness level: the picture, the board in words, or both."""
 
+Context = Literal["turn", "conversation"]
+"""What a reply goes on from: this turn alone, or all that was said in the episode."""
+
 
 def make_agent(
     model: str | Path,
@@ -40,14 +45,26 @@ def make_agent(
     config: ActorConfig,
     observation: Observation = "pixels",
     largest_scale: int = 0,
+    load: LoadConfig = PLAIN,
+    mesh: str = "",
+    context: Context = "turn",
+    memory: int = 0,
 ) -> Agent:
-    """Loads a checkpoint directory, or the model of that id on the Hugging Face Hub, and makes `slots`
-    episodes of every environment of the set, to be played at the scales 0..largest_scale."""
+    """Loads a checkpoint directory, or the model of that id on the Hugging Face Hub, onto a mesh such as
+    `data=2,fsdp=4` or one device, and makes `slots` episodes of every environment of the set, to be played at
+    the scales 0..largest_scale. In the context of a turn the prompt names the answers of the last `memory`
+    turns."""
+    conversation = context == "conversation"
+    if memory < 0 or (memory and conversation):
+        raise ValueError(f"memory: {memory} is not 0, in a conversation, or more, where a turn stands alone")
     names = jaxenv.env_set(env_set)
     envs = [jaxenv.make(name, canvas=canvas)[0] for name in names]
     mixture = Mixture(envs, slots, board=observation != "pixels")
     directory = checkpoint_directory(model)
-    policy = load_policy(directory)
+    policy = load_policy(directory, load, make_mesh(mesh))
     chat = Chat(directory, policy.config, canvas, observation != "text", config.prefix)
-    buckets = config.prompt_buckets or prompt_buckets(chat, mixture, largest_scale)
-    return Agent(names, directory, mixture, policy, chat, Actor(policy, chat, mixture, config, buckets))
+    buckets = config.prompt_buckets or prompt_buckets(chat, mixture, largest_scale, conversation, memory)
+    longest = (buckets[-1] + config.max_new_tokens, most_turns(mixture, largest_scale))
+    capacities = dialogue_lengths(*longest) if conversation else ()
+    actor = Actor(policy, chat, mixture, config, buckets, memory, capacities)
+    return Agent(names, directory, mixture, policy, chat, actor)

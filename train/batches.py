@@ -1,7 +1,8 @@
 """Rows of fixed shapes for the compiled functions: prompts to answer, and packs to learn from.
 
 A pack is one prompt with all answers given to it: the prompt is computed once, and each answer sees the
-prompt and itself but no other answer. Lengths fall into a few buckets so that few shapes are compiled.
+prompt and itself but no other answer. A dialogue is an episode played as one conversation: every answer sees
+all that was said before. Lengths fall into a few buckets so that few shapes are compiled.
 """
 
 from collections.abc import Sequence
@@ -44,15 +45,42 @@ class Pack:
     def answer_length(self) -> int:
         return sum(len(answer.tokens) for answer in self.answers)
 
+    @property
+    def picture(self) -> tuple[int, ...] | None:
+        """The shape of a picture, None where none is shown."""
+        return self.pixels.shape if self.prompt.pictured else None
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """An episode of one conversation: in every turn a prompt that goes on from all before it, its picture of
+    pixels uint8[turns, H, W, 3], and one answer."""
+
+    prompts: list[PromptRow]
+    pixels: np.ndarray
+    answers: list[Answer]
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.prompts)) + self.answer_length
+
+    @property
+    def answer_length(self) -> int:
+        return sum(len(answer.tokens) for answer in self.answers)
+
+    @property
+    def picture(self) -> tuple[int, ...] | None:
+        return self.pixels.shape[1:] if self.prompts[0].pictured else None
+
 
 class PackedBatch(NamedTuple):
-    """M packs of L tokens with N answer tokens in all; what is beyond the packs given is empty."""
+    """M packs or dialogues of L tokens with N answer tokens in all; what is beyond those given is empty."""
 
     tokens: jax.Array  # int32[M, L]
     positions: jax.Array  # int32[3, M, L]
     image_slots: jax.Array  # int32[M, L]
-    segment: jax.Array  # int32[M, L]: 0 prompt, k the k-th answer, -1 padding
-    pixels: jax.Array  # uint8[M, H, W, 3], or none where the policy is shown no pictures
+    segment: jax.Array  # int32[M, L]: 0 prompt or dialogue, k the k-th answer to a prompt, -1 padding
+    pixels: jax.Array  # uint8[M * K, H, W, 3], K a row, or none where the policy is shown no pictures
     source: jax.Array  # int32[N]: the place, of M * L, whose hidden state predicts the target
     target: jax.Array  # int32[N]
     logprobs: jax.Array  # float32[N], when sampled
@@ -92,15 +120,21 @@ def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, lengt
 
 
 def packed_batch(
-    packs: Sequence[Pack], size: int, length: int, answer_tokens: int, picture: tuple[int, ...] | None
+    packs: Sequence[Pack | Dialogue],
+    size: int,
+    length: int,
+    answer_tokens: int,
+    picture: tuple[int, ...] | None,
+    pictures: int = 1,
 ) -> PackedBatch:
-    """Up to `size` packs as one batch; `picture` is the shape of a picture, None where none is shown."""
+    """Up to `size` packs as one batch, with room for so many pictures in each; `picture` is the shape of a
+    picture, None where none is shown."""
     buffers = {
         "tokens": np.zeros((size, length), np.int32),
         "positions": np.zeros((3, size, length), np.int32),
         "image_slots": np.full((size, length), -1, np.int32),
         "segment": np.full((size, length), -1, np.int32),
-        "pixels": NO_PICTURES if picture is None else np.zeros((size, *picture), np.uint8),
+        "pixels": NO_PICTURES if picture is None else np.zeros((size * pictures, *picture), np.uint8),
         "source": np.zeros(answer_tokens, np.int32),
         "target": np.zeros(answer_tokens, np.int32),
         "logprobs": np.zeros(answer_tokens, np.float32),
@@ -109,13 +143,18 @@ def packed_batch(
     }
     done = 0
     for i, pack in enumerate(packs):
-        done = _place(buffers, i, pack, done)
+        if isinstance(pack, Dialogue):
+            done = _place_dialogue(buffers, i, pack, done)
+        else:
+            done = _place_pack(buffers, i, pack, done)
     return PackedBatch(**{name: jnp.asarray(buffer) for name, buffer in buffers.items()})
 
 
-def split_answers(pack: Pack, longest: int, answer_tokens: int) -> list[Pack]:
+def split_answers(pack: Pack | Dialogue, longest: int, answer_tokens: int) -> list[Pack | Dialogue]:
     """The pack as packs of at most `longest` tokens, of which at most `answer_tokens` are in answers; each
-    repeats the prompt."""
+    repeats the prompt. A dialogue stays whole."""
+    if isinstance(pack, Dialogue):
+        return [pack]
     parts: list[list[Answer]] = [[]]
     most = min(longest - len(pack.prompt), answer_tokens)
     room = most
@@ -128,29 +167,66 @@ def split_answers(pack: Pack, longest: int, answer_tokens: int) -> list[Pack]:
     return [Pack(pack.prompt, pack.pixels, part) for part in parts]
 
 
-def _place(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> int:
+def _place_pack(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> int:
     """Writes a pack into row i, its answers after the `done` answer tokens there are; the new number."""
-    prompt, n = pack.prompt, len(pack.prompt)
-    batch["tokens"][i, :n], batch["positions"][:, i, :n] = prompt.tokens, prompt.positions
-    batch["image_slots"][i, :n] = _batch_slots(prompt, i)
-    batch["segment"][i, :n] = 0
-    if len(batch["pixels"]):
-        batch["pixels"][i] = pack.pixels
-    at, row = n, i * batch["tokens"].shape[1]
+    prompt = pack.prompt
+    _place_prompt(batch, i, 0, prompt, pack.pixels, 0)
+    at, last = len(prompt), len(prompt) - 1
     for k, answer in enumerate(pack.answers, start=1):
-        m = len(answer.tokens)
-        here, out = slice(at, at + m), slice(done, done + m)
-        batch["tokens"][i, here], batch["segment"][i, here] = answer.tokens, k
-        batch["positions"][:, i, here] = prompt.next_position + np.arange(m)
-        batch["source"][out] = row + np.concatenate([[n - 1], np.arange(at, at + m - 1)])
-        batch["target"][out], batch["logprobs"][out] = answer.tokens, answer.logprobs
-        batch["advantages"][out] = answer.advantage
-        batch["mask"][out] = True if answer.learnt is None else answer.learnt
-        at, done = at + m, done + m
+        _place_answer(batch, i, at, answer, k, last, prompt.next_position, done)
+        at, done = at + len(answer.tokens), done + len(answer.tokens)
     return done
 
 
-def _batch_slots(row: PromptRow, i: int) -> np.ndarray:
-    """Slots into the flattened visual tokens of a batch with one picture a row."""
+def _place_dialogue(batch: dict[str, np.ndarray], i: int, dialogue: Dialogue, done: int) -> int:
+    """The same of a dialogue."""
+    at = 0
+    for t, (prompt, pixels, answer) in enumerate(
+        zip(dialogue.prompts, dialogue.pixels, dialogue.answers, strict=True)
+    ):
+        _place_prompt(batch, i, at, prompt, pixels, t)
+        at += len(prompt)
+        _place_answer(batch, i, at, answer, 0, at - 1, prompt.next_position, done)
+        at, done = at + len(answer.tokens), done + len(answer.tokens)
+    return done
+
+
+def _place_prompt(
+    batch: dict[str, np.ndarray], i: int, at: int, prompt: PromptRow, pixels: np.ndarray, picture: int
+) -> None:
+    """Writes a prompt at place `at` of row i and its picture as the row's `picture`-th."""
+    here = slice(at, at + len(prompt))
+    number = i * (len(batch["pixels"]) // len(batch["tokens"])) + picture
+    batch["tokens"][i, here], batch["positions"][:, i, here] = prompt.tokens, prompt.positions
+    batch["image_slots"][i, here] = _batch_slots(prompt, number)
+    batch["segment"][i, here] = 0
+    if len(batch["pixels"]):
+        batch["pixels"][number] = pixels
+
+
+def _place_answer(
+    batch: dict[str, np.ndarray],
+    i: int,
+    at: int,
+    answer: Answer,
+    segment: int,
+    before: int,
+    position: int,
+    done: int,
+) -> None:
+    """Writes an answer at place `at` of row i, from `position` on; the token at `before` predicts its
+    first."""
+    m, row = len(answer.tokens), i * batch["tokens"].shape[1]
+    here, out = slice(at, at + m), slice(done, done + m)
+    batch["tokens"][i, here], batch["segment"][i, here] = answer.tokens, segment
+    batch["positions"][:, i, here] = position + np.arange(m)
+    batch["source"][out] = row + np.concatenate([[before], np.arange(at, at + m - 1)])
+    batch["target"][out], batch["logprobs"][out] = answer.tokens, answer.logprobs
+    batch["advantages"][out] = answer.advantage
+    batch["mask"][out] = True if answer.learnt is None else answer.learnt
+
+
+def _batch_slots(row: PromptRow, number: int) -> np.ndarray:
+    """Slots into the flattened visual tokens of a batch of a row whose picture is this one of the batch."""
     tokens_per_image = int(row.image_slots.max(initial=-1)) + 1
-    return np.where(row.image_slots >= 0, row.image_slots + i * tokens_per_image, -1)
+    return np.where(row.image_slots >= 0, row.image_slots + number * tokens_per_image, -1)

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: written whole or not at all, checked before they are trusted. One process writes.
+"""Checkpoints of a run: written whole or not at all, checked before they are trusted.
 
     <directory>/step_00000012/tree/          the arrays, written by orbax
     <directory>/step_00000012/meta.json      the caller's own facts
@@ -6,6 +6,8 @@
 
 A directory is a whole checkpoint if and only if its files agree with its manifest. It is written under the
 name `step_00000012.new` and renamed when whole, so a kill at any moment leaves the older ones as they were.
+Of several processes each writes its own part of the arrays, on a file system that they share; the first one
+does the rest.
 """
 
 import hashlib
@@ -20,6 +22,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.experimental import multihost_utils
 from orbax.checkpoint import v1 as orbax
 
 MANIFEST, META, TREE = "manifest.json", "meta.json", "tree"
@@ -49,17 +52,33 @@ def save(directory: str | Path, step: int, tree: Any, meta: dict[str, Any], keep
     leaves = _leaf_types(tree)
     path = Path(directory).absolute() / f"step_{step:08d}"
     new = path.with_name(path.name + UNFINISHED)
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
+    if jax.process_index() == 0:
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+    _meet(f"{new} is empty")
     orbax.save(str(new / TREE), tree)
+    _meet(f"{new} is written")
+    if jax.process_index() == 0:
+        _finish(new, path, step, leaves, meta)
+        for old in [p for p in _candidates(directory) if _step(p) <= step][keep:]:
+            shutil.rmtree(old)
+    _meet(f"{path} is there")
+    return path
+
+
+def _meet(what: str) -> None:
+    """Waits until every process is here."""
+    if jax.process_count() > 1:
+        multihost_utils.sync_global_devices(what)
+
+
+def _finish(new: Path, path: Path, step: int, leaves: dict[str, str], meta: dict[str, Any]) -> None:
+    """Writes what makes a checkpoint whole, and gives it its name."""
     (new / META).write_text(json.dumps(meta))
     manifest = {"step": step, "leaves": leaves, "files": _fingerprints(new)}
     (new / MANIFEST).write_text(json.dumps(manifest))
     shutil.rmtree(path, ignore_errors=True)
     new.rename(path)
-    for old in [p for p in _candidates(directory) if _step(p) <= step][keep:]:
-        shutil.rmtree(old)
-    return path
 
 
 def latest_whole(directory: str | Path) -> tuple[Path | None, list[str]]:
@@ -168,6 +187,6 @@ def _same_leaves(checkpoint: str, stored: dict[str, str], wanted: dict[str, str]
 def _placed(leaf: Any) -> Any:
     """Give an abstract leaf that names no sharding the default device."""
     if isinstance(leaf, jax.ShapeDtypeStruct) and leaf.sharding is None:
-        here = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        here = jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
         return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here)
     return leaf

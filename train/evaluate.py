@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +13,13 @@ import jaxenv
 from jaxenv.answers import Moves, Word
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
-from train.agent import SMALL_POLICY, Agent, Observation, make_agent
+from train.agent import SMALL_POLICY, Agent, Context, Observation, make_agent
 from train.baselines import best_fixed_answers
 from train.cli import run
-from train.policy.weights import Params
+from train.policy.weights import LoadConfig, Params
 from train.report import Count, Scores, scores_table
-from train.rollout import GREEDY, ActorConfig, Rollout
+from train.rollout import GREEDY, Rollout
+from train.turns import ActorConfig
 
 
 class Evaluation(NamedTuple):
@@ -168,6 +169,14 @@ class EvaluateConfig:
     """Side of the pictures in pixels."""
     observation: Observation = "pixels"
     """What stays at every harness level: the picture, the board in words, or both."""
+    context: Context = "turn"
+    """turn makes every turn a prompt of its own, conversation makes an episode one growing dialogue."""
+    memory: int = 0
+    """Turns whose answers the prompt names, each with whether it was rejected, in the context of a turn."""
+    compute: Literal["float32", "bfloat16"] = "float32"
+    """Type of the weights and activations."""
+    mesh: str = ""
+    """How the devices share the model: data=N,fsdp=N,tensor=N."""
     seed: int = 0
     """Seed of the instances and of the sampling."""
     actor: ActorConfig = field(default_factory=ActorConfig)
@@ -184,6 +193,10 @@ def main(config: EvaluateConfig) -> None:
         config.actor,
         config.observation,
         max(config.scale),
+        LoadConfig("nothing", config.compute),
+        config.mesh,
+        config.context,
+        config.memory,
     )
     instances = held_out(agent, config.seed, config.episodes, config.harness, config.scale)
     evaluation = evaluate(agent, agent.policy.params, instances, config.seed)

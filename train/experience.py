@@ -9,15 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from train.advantages import group_advantages, mixed_groups
-from train.batches import Answer, Pack
-from train.rollout import Rollout, Seen, Turn
+from train.batches import Answer, Dialogue, Pack
+from train.rollout import Rollout
+from train.turns import Seen
 
 
 class Experience(NamedTuple):
     """Packs to learn from, in random order; `tokens` counts the answer tokens of all turns, with a signal or
     without."""
 
-    packs: list[Pack]
+    packs: list[Pack] | list[Dialogue]
     tokens: int
     mixed: np.ndarray  # bool[groups]: the group's returns differ
 
@@ -40,12 +41,14 @@ def make_experience(
     rng: np.random.Generator,
     environment: np.ndarray,
     credit: CreditConfig,
+    conversation: bool = False,
 ) -> Experience:
     """Every turn gets its episode's advantage among its group of `group_size` neighbouring episodes, and its
     own among the turns of the group that saw the same picture and text.
 
     Turns with advantage 0 change nothing and are left out. Of the others at most `most_turns`, drawn at
-    random, are kept and weighted up, which leaves the expected gradient as it is.
+    random, are kept and weighted up, which leaves the expected gradient as it is. Of a `conversation` whole
+    episodes are left out or kept, about as many as have so many turns.
 
     environment int[B] is the type of every row. Each type weighs as much as any other in the mean over
     tokens; else a game of many turns would drown the one-word answer of another.
@@ -58,11 +61,14 @@ def make_experience(
     tokens = np.bincount(environment[rows], sizes, minlength=environment.max() + 1)
     share = tokens.sum() / len(tokens) / np.maximum(tokens, 1)
     advantages *= share[environment[rows]]
-    telling = np.flatnonzero(advantages)
-    if len(telling) > most_turns:
-        advantages *= len(telling) / most_turns
-        telling = np.sort(rng.choice(telling, most_turns, replace=False))
-    packs = _pack([rollout.turns[i] for i in telling], advantages[telling].tolist())
+    units = _episodes(rows, advantages) if conversation else np.flatnonzero(advantages)[:, None].tolist()
+    turns = sum(map(len, units))
+    if turns > most_turns:
+        kept = max(len(units) * most_turns // turns, 1)
+        advantages *= len(units) / kept
+        units = [units[i] for i in np.sort(rng.choice(len(units), kept, replace=False))]
+    pack = _dialogues if conversation else _packs
+    packs = pack(rollout, units, advantages.tolist())
     played = rollout.lengths.reshape(-1, group_size)[:, 0] > 0
     mixed = np.asarray(mixed_groups(returns))[played]
     return Experience([packs[i] for i in rng.permutation(len(packs))], int(tokens.sum()), mixed)
@@ -86,16 +92,35 @@ def turn_advantages(rollout: Rollout, group_size: int, discount: float) -> np.nd
     return own
 
 
-def _pack(turns: Sequence[Turn], advantages: Sequence[float]) -> list[Pack]:
+def _episodes(rows: np.ndarray, advantages: np.ndarray) -> list[list[int]]:
+    """The turns of every episode in which a turn has an advantage, in order."""
+    turns = [np.flatnonzero(rows == row) for row in np.unique(rows[advantages != 0])]
+    return [of_row.tolist() for of_row in turns]
+
+
+def _packs(rollout: Rollout, units: list[list[int]], advantages: Sequence[float]) -> list[Pack]:
     """One pack for all answers to the same picture and text, whichever episode they come from."""
     same: dict[Seen, list[int]] = defaultdict(list)
-    for i, turn in enumerate(turns):
-        same[turn.seen].append(i)
+    for (i,) in units:
+        same[rollout.turns[i].seen].append(i)
     return [
         Pack(
-            turns[alike[0]].prompt,
-            turns[alike[0]].pixels,
-            [Answer(turns[i].tokens, turns[i].logprobs, advantages[i]) for i in alike],
+            rollout.turns[alike[0]].prompt,
+            rollout.turns[alike[0]].pixels,
+            [Answer(rollout.turns[i].tokens, rollout.turns[i].logprobs, advantages[i]) for i in alike],
         )
         for alike in same.values()
+    ]
+
+
+def _dialogues(rollout: Rollout, units: list[list[int]], advantages: Sequence[float]) -> list[Dialogue]:
+    """One dialogue for every episode."""
+    episodes = [[(rollout.turns[i], advantages[i]) for i in unit] for unit in units]
+    return [
+        Dialogue(
+            [turn.prompt for turn, _ in episode],
+            np.stack([turn.pixels for turn, _ in episode]),
+            [Answer(turn.tokens, turn.logprobs, advantage) for turn, advantage in episode],
+        )
+        for episode in episodes
     ]

@@ -1,5 +1,6 @@
 """The policy of a run as a Hugging Face directory: `python -m train.export RUN DIR`."""
 
+import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -25,11 +26,11 @@ def main(config: ExportConfig) -> None:
     """Writes the newest checkpoint of a run as a Hugging Face checkpoint directory."""
     if config.directory.exists() and any(config.directory.iterdir()):
         raise FileExistsError(f"directory: {config.directory} is not empty; name a new one")
-    settings = grpo.read_config(config.run)
+    settings = dataclasses.replace(grpo.read_config(config.run), mesh="")  # one device is enough to write
     agent = grpo.agent_of(settings)
-    template = grpo.make_trainer(settings, agent).init(settings.seed)
-    restored = checkpoints.restore(config.run / "checkpoints", template)
-    policy = agent.policy._replace(params=restored.tree.learner.params)
+    trainer = grpo.make_trainer(settings, agent)
+    restored = checkpoints.restore(config.run / "checkpoints", trainer.init(settings.seed))
+    policy = agent.policy._replace(params=trainer.learner.policy_params(restored.tree.learner))
     save_policy(policy, config.directory, source=agent.directory)
     print(f"{config.directory}: the policy after step {restored.step}")
 

@@ -1,29 +1,38 @@
 """Reinforcement learning on environments: `python -m train.grpo --env-set core12`."""
 
 import dataclasses
+import io
 import json
 import time
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
+import jax
 import numpy as np
 import optax
+from jax.sharding import Mesh
 
+import jaxenv
 from jaxenv.curriculum import HDCConfig
-from train import checkpoints, evaluate, plots
-from train.agent import SMALL_POLICY, Agent, Observation, make_agent
+from train import checkpoints, evaluate, plan, plots
+from train.agent import SMALL_POLICY, Agent, Context, Observation, make_agent
 from train.cli import run
 from train.compilation import count_compilations
 from train.experience import CreditConfig
 from train.learner import Learner, LearnerConfig
-from train.policy.weights import save_policy
+from train.policy.config import read_config as read_policy_config
+from train.policy.hub import checkpoint_directory
+from train.policy.sharding import any_process, local, mesh_sizes, replicate
+from train.policy.weights import LoadConfig, Params, save_policy
 from train.replay import write_replays
 from train.report import MetricsLog, ResultRow, StepProgress, results_table
-from train.rollout import ActorConfig
 from train.shutdown import StopRequest
 from train.statistics import paired_difference
 from train.trainer import Trainer, TrainerConfig, TrainState
+from train.turns import ActorConfig
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,11 @@ class GRPOConfig:
     observation: Observation = "pixels"
     """What stays when the harness has taken all texts away: the picture, the board in words, or both. Models
     without a vision tower need text."""
+    context: Context = "turn"
+    """turn makes every turn a prompt of its own; conversation makes an episode one growing dialogue with a
+    picture in every turn, of which nothing is read twice, and learns from it as one row."""
+    memory: int = 0
+    """Turns whose answers the prompt names, each with whether it was rejected, in the context of a turn."""
     steps: int = 50
     """Training steps."""
     out: Path = Path("runs/grpo")
@@ -73,13 +87,31 @@ class GRPOConfig:
     epochs: int = 1
     """Times that a step's episodes are learnt from."""
     most_turns: int = 512
-    """Turns learnt from in a step; beyond that a random part of this size."""
+    """Turns learnt from in a step; beyond that a random part of this size (whole episodes, in a
+    conversation)."""
     save_every: int = 10
     """Steps between checkpoints."""
     canvas: int = 96
     """Side of the pictures in pixels, a multiple of 32."""
+    compute: Literal["float32", "bfloat16"] = "float32"
+    """Type of the activations; what learns, its gradients and the optimiser are float32 always."""
+    lora_rank: int = 0
+    """Only adapters of this rank learn, beside every kernel of the text decoder; 0 trains the whole model."""
+    freeze_vision: bool | None = None
+    """The vision tower does not learn. By default that is so in towers as deep as the published ones, 24
+    blocks and more."""
+    mesh: str = ""
+    """How the devices share the model: data=N,fsdp=N,tensor=N. The first two share episodes, fsdp and tensor
+    share the weights. By default there is one device."""
+    distributed: bool = False
+    """This is one of several processes, as the launcher tells (SLURM, Open MPI, Kubernetes, Cloud TPU): the
+    mesh spans the devices of all. They share a file system for `out`."""
+    plan: bool = False
+    """Only print what the run would need: memory of a device, arithmetic of a step, cards that it fits. It
+    takes no more of the model than its config.json, if --actor.prompt-buckets says how long prompts are."""
     pack_lengths: tuple[int, ...] = ()
-    """Padded lengths of a prompt with its answers, in tokens; by default those of the prompts and a reply."""
+    """Padded lengths of a prompt with its answers, or of a conversation, in tokens; by default those of the
+    prompts and a reply, or of one turn, two, four and so on to the longest episode."""
     actor: ActorConfig = field(default_factory=ActorConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     credit: CreditConfig = field(default_factory=CreditConfig)
@@ -102,10 +134,25 @@ class GRPOConfig:
 
 def main(config: GRPOConfig) -> None:
     """Trains a policy by GRPO on pictures and texts under a curriculum, and reports what it learnt."""
+    if config.plan:
+        show_plan(config)
+        return
     new = config.resume is None
     if config.resume is not None:
         config = read_config(config.resume)
-    elif (config.out / "config.json").exists():
+    if config.distributed:
+        jax.distributed.initialize()
+    folder = config.out / "checkpoints"
+    if jax.process_index() == 0:
+        run_one(config, new, folder)
+        return
+    with TemporaryDirectory() as unread, redirect_stdout(io.StringIO()):  # all do the same, one is heard
+        run_one(dataclasses.replace(config, out=Path(unread)), new, folder)
+
+
+def run_one(config: GRPOConfig, new: bool, folder: Path) -> None:
+    """The run in one process, with its checkpoints in `folder`."""
+    if new and (config.out / "config.json").exists():
         raise FileExistsError(
             f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
         )
@@ -117,14 +164,34 @@ def main(config: GRPOConfig) -> None:
     )
     if new:  # only now, so that a config with a mistake leaves no run behind
         start_run(config)
-    state, done = train(config, trainer)
-    save_policy(
-        agent.policy._replace(params=state.learner.params), config.out / "policy", source=agent.directory
-    )
+    state, done = train(config, trainer, folder)
+    trained = agent.policy._replace(params=trainer.learner.policy_params(state.learner))
+    save_policy(trained, config.out / "policy", source=agent.directory)
     plots.learning_curves(config.out)
     if done and config.eval_episodes:
-        report(config, agent, instances, state)
+        report(config, agent, instances, trained.params)
     print(f"run directory: {config.out}")
+
+
+def show_plan(config: GRPOConfig) -> None:
+    """Plans the run on as many virtual devices as its mesh takes."""
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_num_cpu_devices", int(np.prod(list(mesh_sizes(config.mesh).values()))))
+    envs = [jaxenv.make(name, canvas=config.canvas)[0] for name in jaxenv.env_set(config.env_set)]
+    turns = [
+        config.rounds if env.single_turn else max(env.max_turns[: config.target_scale + 1]) for env in envs
+    ]
+    answered = sum(turns) * config.groups * config.group_size
+    buckets = config.actor.prompt_buckets or agent_of(dataclasses.replace(config, mesh="")).actor.buckets
+    sizes = plan.Sizes(
+        prompt=max(buckets),
+        canvas=None if config.observation == "text" else config.canvas,
+        answered=answered,
+        learnt=config.epochs * min(answered, config.most_turns),
+    )
+    policy = read_policy_config(checkpoint_directory(config.model))
+    parts = (config.mesh, config.actor, config.learner)
+    plan.show(plan.make_plan(policy, load_config(config), *parts, sizes), config.mesh)
 
 
 def start_run(config: GRPOConfig) -> None:
@@ -166,17 +233,36 @@ def agent_of(config: GRPOConfig) -> Agent:
         config.actor,
         config.observation,
         max(config.target_scale, *config.eval_scale),
+        load_config(config),
+        config.mesh,
+        config.context,
+        config.memory,
     )
 
 
+def load_config(config: GRPOConfig) -> LoadConfig:
+    """How the policy is held, with what is left to the defaults decided."""
+    vision = read_policy_config(checkpoint_directory(config.model)).vision
+    frozen = config.freeze_vision
+    if frozen is None:
+        frozen = vision is not None and vision.depth >= PUBLISHED_TOWER
+    learns = "adapters" if config.lora_rank else "text" if frozen else "all"
+    return LoadConfig(learns, config.compute, config.lora_rank)
+
+
+PUBLISHED_TOWER = 24  # blocks of the smallest tower of Qwen3-VL
+
+
 def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
+    turns = [n + config.actor.max_new_tokens for n in agent.actor.buckets]
     learner = Learner(
         agent.policy,
         config.learner,
         agent.chat.allowed,
         config.actor.temperature,
-        config.pack_lengths or [n + config.actor.max_new_tokens for n in agent.actor.buckets],
+        config.pack_lengths or agent.actor.capacities or turns,
         schedule(config),
+        agent.actor.most_pictures,
     )
     hdc = dataclasses.replace(config.hdc, mode=config.curriculum)
     return Trainer(
@@ -205,12 +291,12 @@ def schedule(config: GRPOConfig) -> optax.Schedule:
     return optax.join_schedules([rise, fall], [warmup])
 
 
-def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:
+def train(config: GRPOConfig, trainer: Trainer, folder: Path) -> tuple[TrainState, bool]:
     """Runs to the last step, or to a SIGTERM or Ctrl-C: (state, whether it is the last step's)."""
-    folder = config.out / "checkpoints"
+    mesh = trainer.agent.policy.mesh
     state = trainer.init(config.seed)
     if checkpoints.any_finished(folder):
-        state = checkpoints.restore(folder, state).tree
+        state = local_state(checkpoints.restore(folder, global_state(state, mesh)).tree)
     first = int(state.step)
     trainer.compile(state)
     with (
@@ -228,18 +314,29 @@ def train(config: GRPOConfig, trainer: Trainer) -> tuple[TrainState, bool]:
             timing.write(json.dumps({"step": number, "seconds": seconds, "compiled": len(compiled)}) + "\n")
             shown = {name: metrics[name] for name in ("reward", "success", "mixed_groups")}
             progress.show(number, shown | {"entropy": metrics.get("entropy", np.nan), "s/step": seconds})
-            if number % config.save_every == 0 or number == config.steps or stop.requested:
-                checkpoints.save(folder, number, state, {"env_set": config.env_set})
-            if stop.requested and number < config.steps:
+            stopped = any_process(stop.requested)
+            if number % config.save_every == 0 or number == config.steps or stopped:
+                checkpoints.save(folder, number, global_state(state, mesh), {"env_set": config.env_set})
+            if stopped and number < config.steps:
                 return state, False
     return state, True
 
 
-def report(config: GRPOConfig, agent: Agent, instances: evaluate.Instances, state: TrainState) -> None:
+def global_state(state: TrainState, mesh: Mesh | None) -> TrainState:
+    """With everything on the mesh, as checkpoints of several processes need it."""
+    return TrainState(state.learner, *replicate(mesh, state[1:]))
+
+
+def local_state(state: TrainState) -> TrainState:
+    """With all but the learner in this process alone."""
+    return TrainState(state.learner, *local(state[1:]))
+
+
+def report(config: GRPOConfig, agent: Agent, instances: evaluate.Instances, trained: Params) -> None:
     """Before and after on the same fresh instances: the table, and a replay of each multi-turn game."""
     fixed = evaluate.fixed_baseline(agent, instances, config.seed)
     before = evaluate.evaluate(agent, agent.policy.params, instances, config.seed)
-    after = evaluate.evaluate(agent, state.learner.params, instances, config.seed)
+    after = evaluate.evaluate(agent, trained, instances, config.seed)
     told = zip(evaluate.scores(before, fixed), evaluate.scores(after, fixed), strict=True)
     rows = [
         ResultRow(name, *scores, paired_difference(before.greedy[e : e + 1], after.greedy[e : e + 1]))

@@ -3,7 +3,7 @@
 Imitation is the special case of advantage 1 on the expert's answers with no sampling policy to compare to.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,11 +14,12 @@ import numpy as np
 import optax
 from flax import nnx
 
-from train.batches import Pack, PackedBatch, bucket, packed_batch, split_answers
+from train.batches import Dialogue, Pack, PackedBatch, bucket, packed_batch, split_answers
 from train.compilation import in_threads
 from train.losses import grpo_loss, token_statistics
 from train.policy.model import Model
-from train.policy.weights import Params, Policy
+from train.policy.sharding import commit, constrain_parameters, everywhere, on, replicate
+from train.policy.weights import Params, Policy, join
 
 
 @dataclass(frozen=True)
@@ -41,17 +42,20 @@ class LearnerConfig:
     """Answer tokens of one micro-batch at most."""
     logits_at_a_time: int = 2**25
     """Logits that exist at a time; those of more answer tokens are made in chunks."""
+    remat: bool = False
+    """Each layer is computed again for the gradient instead of being kept: less memory, a third more work."""
 
 
 class LearnerState(NamedTuple):
-    """What an update changes."""
+    """What an update changes: `params` are those of the policy that learn."""
 
     params: Params
     opt_state: optax.OptState
 
 
 class Learner:
-    """Compiled update functions of one policy. `lengths` are the pack lengths that may be compiled."""
+    """Compiled update functions of one policy. `lengths` are the pack lengths that may be compiled, and
+    `most_pictures` says how many pictures a pack of a length may show."""
 
     def __init__(
         self,
@@ -61,26 +65,42 @@ class Learner:
         temperature: float,
         lengths: Sequence[int],
         schedule: optax.Schedule,
+        most_pictures: Callable[[int], int] = lambda length: 1,
     ) -> None:
         self.config = config
-        self.lengths = tuple(lengths)
+        self.lengths, self.most_pictures = tuple(lengths), most_pictures
         self.optimiser = optax.chain(
             optax.clip_by_global_norm(config.max_grad_norm),
             optax.scale_by_adam(b1=0.9, b2=config.adam_b2),
             optax.scale_by_learning_rate(schedule),
         )
+        self.mesh, self._split = policy.mesh, policy.split
+        self._fixed = policy.split(policy.params)[1]
         self._reference = policy.params if config.kl_coefficient else None
-        self._accumulate = jax.jit(
-            partial(_accumulate, policy.graphdef, config, jnp.asarray(allowed), temperature),
-            donate_argnums=1,
+        self.accumulate = jax.jit(
+            partial(_accumulate, policy.graphdef, config, np.asarray(allowed), temperature),
+            donate_argnums=2,
         )
-        self._apply = jax.jit(partial(_apply, self.optimiser))
+        self.apply = jax.jit(partial(_apply, self.optimiser), donate_argnums=1)
+        self._init = jax.jit(lambda learnt: constrain_parameters(self.optimiser.init(learnt)))
+        self.zeros = jax.jit(_nothing)
 
     def init(self, params: Params) -> LearnerState:
-        return LearnerState(params, self.optimiser.init(params))
+        """The state before the first update of a policy with these parameters."""
+        learnt = self._split(params)[0]
+        with on(self.mesh):
+            return LearnerState(learnt, commit(self.mesh, self._init(learnt)))
+
+    def policy_params(self, state: LearnerState) -> Params:
+        """All parameters of the policy: those that learn and those that do not."""
+        return join(state.params, self._fixed)
 
     def update(
-        self, state: LearnerState, packs: Sequence[Pack], tokens: float, imitate: bool = False
+        self,
+        state: LearnerState,
+        packs: Sequence[Pack | Dialogue],
+        tokens: float,
+        imitate: bool = False,
     ) -> tuple[LearnerState, dict[str, float]]:
         """One optimiser step on packs; `tokens` answer tokens is what the loss is divided by (those of
         answers with advantage 0 count although they need not be given).
@@ -90,37 +110,38 @@ class Learner:
         """
         if not packs:
             return state, {"skipped": 0.0, "grad_norm": 0.0}
-        total = (jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS})
+        total = self._nothing(state)
         for batch in self.micro_batches(packs):
-            total = self._accumulate(
-                state.params, total, batch, jnp.float32(tokens), imitate, self._reference
-            )
-        after, norm, skipped = self._apply(state, total[0], total[1]["loss"])
+            total = self._add(state, total, batch, tokens, imitate)
+        with on(self.mesh):
+            after, norm, skipped = self.apply(state, total[0], total[1]["loss"])
         sums = {name: float(value) for name, value in total[1].items()}
         count = max(sums.pop("tokens"), 1.0)
         loss = sums.pop("loss")
         means = {name: value / count for name, value in sums.items()}
         return after, {"loss": loss, "grad_norm": float(norm), "skipped": float(skipped), **means}
 
-    def micro_batches(self, packs: Sequence[Pack]) -> list[PackedBatch]:
+    def micro_batches(self, packs: Sequence[Pack | Dialogue]) -> list[PackedBatch]:
         """Packs from the longest down, as many in a batch as fit: only the last batch is not full."""
         most = self.config.answer_tokens
         parts = [part for pack in packs for part in split_answers(pack, self.lengths[-1], most)]
         batches: list[PackedBatch] = []
-        chosen: list[Pack] = []
+        chosen: list[Pack | Dialogue] = []
         for pack in sorted(parts, key=lambda part: -part.length):
             length = bucket(chosen[0].length, self.lengths) if chosen else 0
             answers = sum(other.answer_length for other in chosen) + pack.answer_length
             if chosen and (len(chosen) == self.batch_size(length) or answers > most):
-                batches.append(self._batch(chosen, length))
+                batches.append(self._batch(chosen, length, chosen[0].picture))
                 chosen = []
             chosen.append(pack)
-        batches.append(self._batch(chosen, bucket(chosen[0].length, self.lengths)))
+        batches.append(self._batch(chosen, bucket(chosen[0].length, self.lengths), chosen[0].picture))
         return batches
 
-    def _batch(self, packs: list[Pack], length: int) -> PackedBatch:
-        picture = packs[0].pixels.shape if packs[0].prompt.pictured else None
-        return packed_batch(packs, self.batch_size(length), length, self.config.answer_tokens, picture)
+    def _batch(
+        self, packs: Sequence[Pack | Dialogue], length: int, picture: tuple[int, ...] | None
+    ) -> PackedBatch:
+        answers, pictures = self.config.answer_tokens, self.most_pictures(length)
+        return packed_batch(packs, self.batch_size(length), length, answers, picture, pictures)
 
     def batch_size(self, length: int) -> int:
         return max(1, self.config.micro_tokens // length)
@@ -128,21 +149,33 @@ class Learner:
     def compile(self, state: LearnerState, picture: tuple[int, ...] | None) -> None:
         """Compiles the update for packs of every length, side by side, on empty batches; `picture` is the
         shape of a picture, None where none is shown."""
-        answers = self.config.answer_tokens
-
-        def zeros() -> tuple[Params, dict[str, jax.Array]]:
-            return jax.tree.map(jnp.zeros_like, state.params), {name: jnp.float32(0) for name in _SUMS}
 
         def compile_one(length: int) -> None:
-            batch = packed_batch([], self.batch_size(length), length, answers, picture)
-            self._accumulate(state.params, zeros(), batch, jnp.float32(1), False, self._reference)
+            self._add(state, self._nothing(state), self._batch([], length, picture), 1.0, False)
 
         in_threads(partial(compile_one, length) for length in self.lengths)
-        jax.block_until_ready(self._apply(state, zeros()[0], jnp.float32(0)))
+        gradient, sums = self._nothing(state)
+        with on(self.mesh):
+            jax.block_until_ready(self.apply(state, gradient, sums["loss"]))
+
+    def _nothing(self, state: LearnerState) -> "_Total":
+        with on(self.mesh):
+            return commit(self.mesh, self.zeros(state.params))
+
+    def _add(
+        self, state: LearnerState, total: "_Total", batch: PackedBatch, tokens: float, imitate: bool
+    ) -> "_Total":
+        given = replicate(self.mesh, (batch, jnp.float32(tokens)))
+        with on(self.mesh):
+            return self.accumulate(state.params, self._fixed, total, *given, imitate, self._reference)
 
 
-def answer_hidden(model: Model, batch: PackedBatch) -> jax.Array:
-    """Hidden states float32[N, D] from which each answer token is predicted."""
+_Total = tuple[Params, dict[str, jax.Array]]
+"""The gradient so far, and the sums of metrics."""
+
+
+def answer_hidden(model: Model, batch: PackedBatch, remat: bool = False) -> jax.Array:
+    """Hidden states float[N, D] from which each answer token is predicted."""
     segment = batch.segment
     same = (segment[:, None, :] == segment[:, :, None]) | (segment[:, None, :] == 0)
     length = segment.shape[1]
@@ -150,7 +183,7 @@ def answer_hidden(model: Model, batch: PackedBatch) -> jax.Array:
     pictured = {}
     if batch.pixels.shape[0]:
         pictured = {"visual": model.encode_images(batch.pixels), "image_slots": batch.image_slots}
-    hidden, _ = model(batch.tokens, batch.positions, mask=same & causal, **pictured)
+    hidden, _ = model(batch.tokens, batch.positions, mask=same & causal, remat=remat, **pictured)
     return hidden.reshape(-1, hidden.shape[-1])[batch.source]
 
 
@@ -167,28 +200,35 @@ _SUMS = (
 )
 
 
+def _nothing(learnt: Params) -> _Total:
+    """The total before the first micro-batch."""
+    gradient = constrain_parameters(jax.tree.map(jnp.zeros_like, learnt))
+    return gradient, everywhere({name: jnp.float32(0) for name in _SUMS})
+
+
 def _accumulate(
     graphdef: nnx.GraphDef,
     config: LearnerConfig,
-    allowed: jax.Array,
+    allowed: np.ndarray,
     temperature: float,
-    params: Params,
-    total: tuple[Params, dict[str, jax.Array]],
+    learnt: Params,
+    fixed: Params,
+    total: _Total,
     batch: PackedBatch,
     normaliser: jax.Array,
     imitate: bool | jax.Array,
     reference: Params | None,
-) -> tuple[Params, dict[str, jax.Array]]:
+) -> _Total:
     """Adds the gradient and metric sums of one micro-batch to `total`."""
 
     def statistics(weights: Params) -> tuple[jax.Array, jax.Array]:
         model: Model = nnx.merge(graphdef, weights)
         chunk = max(1, config.logits_at_a_time // model.config.text.vocab_size)
-        hidden = answer_hidden(model, batch)
+        hidden = answer_hidden(model, batch, config.remat)
         return token_statistics(model.logits, hidden, batch.target, allowed, temperature, chunk)
 
     def loss(weights: Params) -> tuple[jax.Array, dict[str, jax.Array]]:
-        chosen, entropies = statistics(weights)
+        chosen, entropies = statistics(join(weights, fixed))
         old = jnp.where(imitate, jax.lax.stop_gradient(chosen), batch.logprobs)
         anchor = None if reference is None else jax.lax.stop_gradient(statistics(reference)[0])
         value, sums = grpo_loss(
@@ -206,10 +246,10 @@ def _accumulate(
         known = jnp.where(batch.mask, jax.lax.stop_gradient(chosen), 0.0).sum()
         return value, {**sums, "loss": value, "logprob": known}
 
-    gradient, sums = jax.grad(loss, has_aux=True)(params)
+    gradient, sums = jax.grad(loss, has_aux=True)(learnt)
     grads, metrics = total
     added = {name: metrics[name] + sums.get(name, 0.0) for name in _SUMS}
-    return jax.tree.map(jnp.add, grads, gradient), added
+    return constrain_parameters(jax.tree.map(jnp.add, grads, gradient)), everywhere(added)
 
 
 def _apply(
@@ -222,4 +262,4 @@ def _apply(
     stepped: Any = optax.apply_updates(state.params, updates)
     moved = LearnerState(stepped, opt_state)
     kept: Any = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, state)
-    return kept, norm, ~finite
+    return constrain_parameters(kept), *everywhere((norm, ~finite))

@@ -1,4 +1,4 @@
-"""Padded lengths for the prompts of a mixture, measured on its own instances.
+"""Padded lengths for the prompts of a mixture, measured on its own instances, and for its conversations.
 
 How many tokens a text has depends on the tokenizer, so no list of numbers fits every model. Four lengths
 serve well: for texts taken away altogether, in part, not at all, and for the few environments that say most.
@@ -12,18 +12,26 @@ from jaxenv import text
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
 from jaxenv.mixture import Mixture
+from train.memory import longest_reminder
 from train.policy.chat import Chat
 
 # Later turns may say a little more than the first one; lengths are multiples of STEP.
 MARGIN, STEP = 3, 8
 
 
-def prompt_buckets(chat: Chat, mixture: Mixture, largest_scale: int) -> tuple[int, ...]:
+def prompt_buckets(
+    chat: Chat, mixture: Mixture, largest_scale: int, conversation: bool = False, memory: int = 0
+) -> tuple[int, ...]:
     """Up to four lengths, shortest first, that hold the prompts at all harness levels and at the scales
-    0..largest_scale (of each environment no more than its own)."""
+    0..largest_scale (of each environment no more than its own), in any turn. For conversations two: each is
+    compiled for every size of the cache."""
     shape = (len(mixture.envs), mixture.slots)
     keys = jax.random.split(jax.random.key(0), shape)
     own = np.array([env.num_scales - 1 for env in mixture.envs])
+    # In a conversation's later turns the last token of the reply before is read too.
+    again = max(1 + len(chat.closing) - len(chat.head), 0) if conversation else 0
+    extra = again + longest_reminder(chat, mixture, memory)
+    later = np.array([0 if env.single_turn else extra for env in mixture.envs])
 
     def level(harness: int, scale: int) -> Level:
         scales = np.broadcast_to(np.minimum(own, scale)[:, None], shape)
@@ -35,7 +43,21 @@ def prompt_buckets(chat: Chat, mixture: Mixture, largest_scale: int) -> tuple[in
         for scale in range(min(largest_scale, own.max()) + 1):
             view, _ = mixture.reset(keys, level(harness, scale))
             lengths = np.array([len(row) for row in chat.prompts(text.decode_batch(view.prompt))])
-            longest[harness] = np.maximum(longest[harness], lengths.reshape(shape).max(1))
+            longest[harness] = np.maximum(longest[harness], lengths.reshape(shape).max(1) + later)
     whole = longest[0]
-    edges = (longest[-1].max(), longest[1:-1].max(), np.quantile(whole, 0.85, method="lower"), whole.max())
+    edges = [longest[-1].max(), whole.max()]
+    if not conversation:
+        edges += [longest[1:-1].max(), np.quantile(whole, 0.85, method="lower")]
     return tuple(sorted({-(-(int(n) + MARGIN) // STEP) * STEP for n in edges}))
+
+
+def most_turns(mixture: Mixture, largest_scale: int) -> int:
+    """Turns of the longest episode at the scales 0..largest_scale."""
+    return max(max(env.max_turns[: largest_scale + 1]) for env in mixture.envs)
+
+
+def dialogue_lengths(turn: int, turns: int) -> tuple[int, ...]:
+    """Lengths, shortest first, that hold conversations of up to `turns` turns of `turn` tokens each: of one
+    turn, and of twice as many as before until all are held."""
+    doubled = [2**n for n in range(turns.bit_length()) if 2**n < turns]
+    return tuple(turn * n for n in [*doubled, turns])

@@ -8,13 +8,16 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 FORBIDDEN = -1e9  # finite, so that gradients stay finite where every token is forbidden (padding)
 MAX_LOG_RATIO = 20.0  # exp overflows float32 beyond 88; a ratio of e^20 is broken anyway
 MAX_K3 = 10.0
 
 
-def _scaled(logits: jax.Array, allowed: jax.Array | None, temperature: float | jax.Array) -> jax.Array:
+def _scaled(
+    logits: jax.Array, allowed: jax.Array | np.ndarray | None, temperature: float | jax.Array
+) -> jax.Array:
     """The logits the sampler drew from, in float32: forbidden tokens out, divided by the temperature."""
     scaled = logits.astype(jnp.float32) / temperature
     return scaled if allowed is None else jnp.where(allowed, scaled, FORBIDDEN)
@@ -23,7 +26,7 @@ def _scaled(logits: jax.Array, allowed: jax.Array | None, temperature: float | j
 def token_log_probs(
     logits: jax.Array,
     tokens: jax.Array,
-    allowed: jax.Array | None = None,
+    allowed: jax.Array | np.ndarray | None = None,
     temperature: float | jax.Array = 1.0,
 ) -> jax.Array:
     """Log-probability of each token under the distribution it was sampled from: float32[..., T].
@@ -37,7 +40,7 @@ def token_log_probs(
 
 
 def token_entropies(
-    logits: jax.Array, allowed: jax.Array | None = None, temperature: float | jax.Array = 1.0
+    logits: jax.Array, allowed: jax.Array | np.ndarray | None = None, temperature: float | jax.Array = 1.0
 ) -> jax.Array:
     """Entropy in nats of the sampling distribution at each position: float32[..., T]; arguments as above."""
     log_p = jax.nn.log_softmax(_scaled(logits, allowed, temperature), axis=-1)
@@ -48,7 +51,7 @@ def token_statistics(
     project: Callable[[jax.Array], jax.Array],
     hidden: jax.Array,
     tokens: jax.Array,
-    allowed: jax.Array | None,
+    allowed: jax.Array | np.ndarray | None,
     temperature: float | jax.Array,
     chunk: int,
 ) -> tuple[jax.Array, jax.Array]:

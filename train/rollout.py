@@ -1,19 +1,19 @@
 """Playing episodes: the policy answers, the environments move, until every episode is over.
 
-Each turn is its own prompt with the current picture. Episodes that see the same share one reading of it; a
-greedy policy, which says the same to the same, is not asked twice. What is to be answered is sorted by length
-and cut into calls of a fixed number of prompts and rows, so that a few shapes serve any mixture of
+Each turn is its own prompt with the current picture (and with the last answers where there is a memory), or
+an episode is one conversation (`train.dialogues`). Of prompts of their own, those that are the same are read
+once; a greedy policy, which says the same to the same, is not asked twice. What is to be answered is sorted
+by length and cut into calls of a fixed number of prompts and rows, so that a few shapes serve any mixture of
 environments, levels and episode lengths.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxenv import text
@@ -21,51 +21,20 @@ from jaxenv.environment import Level
 from jaxenv.mixture import Mixture, View
 from train.batches import NO_PICTURES, bucket, prompt_batch
 from train.compilation import in_threads
+from train.dialogues import Dialogues, enlarge
+from train.memory import note, reminder
 from train.policy.chat import Chat, PromptRow
-from train.policy.generate import Completion, Prompt, generate_jit
+from train.policy.decoder import KVCache
+from train.policy.generate import Completion, Prompt, converse_jit, generate_jit
+from train.policy.sharding import on, replicate
 from train.policy.weights import Params, Policy
+from train.turns import ActorConfig, Seen, Turn
 
 GREEDY = 0.0
 
 
-@dataclass(frozen=True)
-class ActorConfig:
-    """How answers are sampled."""
-
-    max_new_tokens: int = 48
-    """Tokens of one reply at most."""
-    temperature: float = 1.0
-    """Sampling temperature while training; evaluation is greedy and sampled."""
-    rows: int = 32
-    """Replies sampled in one generation call."""
-    prompts: int = 16
-    """Different prompts read in one generation call."""
-    prefix: str = ""
-    """What every reply begins with, as part of the prompt: `<answer>` helps models that forget the tags."""
-    prompt_buckets: tuple[int, ...] = ()
-    """Padded prompt lengths, in tokens; by default they are measured on the environments."""
-
-
-Seen = tuple[str, bytes]
-"""A prompt's text and its picture's bytes, none where the policy is shown no pictures."""
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One answered prompt: of batch row `row`, with the sampled tokens int32[n] and log-probabilities. The
-    picture `pixels` is kept for replays also where the policy was not shown it."""
-
-    row: int
-    prompt: PromptRow
-    text: str
-    pixels: np.ndarray
-    tokens: np.ndarray
-    logprobs: np.ndarray
-    reply: str
-
-    @property
-    def seen(self) -> Seen:
-        return self.text, self.pixels.tobytes() if self.prompt.pictured else b""
+Ask = Callable[[Mapping[int, str], np.ndarray, jax.Array], list[Turn]]
+"""(texts by row, pixels uint8[B, H, W, 3], keys key[B]) -> a turn of every row that has a text."""
 
 
 class Call(NamedTuple):
@@ -110,17 +79,32 @@ def join(rollouts: Sequence[Rollout]) -> Rollout:
 
 
 class Actor:
-    """A policy's way to play the environments of a mixture."""
+    """A policy's way to play the environments of a mixture.
+
+    `buckets` are the padded lengths of prompts. `capacities` are those of the caches of conversations; with
+    none, every turn is a prompt of its own, which names the answers of the last `memory` turns. The first
+    holds a turn, the last the longest episode.
+    """
 
     def __init__(
-        self, policy: Policy, chat: Chat, mixture: Mixture, config: ActorConfig, buckets: Sequence[int]
+        self,
+        policy: Policy,
+        chat: Chat,
+        mixture: Mixture,
+        config: ActorConfig,
+        buckets: Sequence[int],
+        memory: int = 0,
+        capacities: Sequence[int] = (),
     ) -> None:
         self.graphdef = policy.graphdef
         self.chat = chat
         self.mixture = mixture
         self.config = config
-        self.buckets = tuple(buckets)  # padded prompt lengths
-        self.allowed, self.stop = jnp.asarray(chat.allowed), jnp.asarray(chat.stop)
+        self.buckets = tuple(buckets)
+        self.memory = memory
+        self.capacities = tuple(capacities)
+        self.mesh = policy.mesh
+        self.allowed, self.stop = chat.allowed, chat.stop
         canvas = mixture.envs[0].canvas
         self.picture = (canvas, canvas, 3) if chat.grids else None  # what the policy is shown
 
@@ -146,18 +130,15 @@ class Actor:
         lengths, verdicts = np.zeros(size, np.int32), np.zeros(4, np.int32)
         asked = np.ones(len(mixture.envs), bool) if only is None else only
         active, turns, cut = np.flatnonzero(np.repeat(asked, mixture.slots)), [], 0
-        known: dict[Seen, Turn] = {}
+        notes: list[list[str]] = [[] for _ in range(size)]
+        ask = (self._in_conversation if self.capacities else self._turn_by_turn)(params, temperature)
         view, groups = mixture.reset(reset_keys, level)
         for t in range(mixture.longest(max_turns)):
             turn_key = jax.random.fold_in(sample_key, t)
             token_keys = jax.random.split(jax.random.fold_in(turn_key, 0), size)
             step_keys = jax.random.split(jax.random.fold_in(turn_key, 1), (len(mixture.envs), mixture.slots))
             pixels = self._pixels(view, shuffle_pictures)
-            seen = self._see(view, pixels, active)
-            if temperature > 0:
-                played = self._sample(params, seen, pixels, token_keys, temperature)
-            else:
-                played = self._repeat(params, seen, pixels, token_keys, known)
+            played = ask(self._texts(view, active, notes), pixels, token_keys)
             turns += played
             cut += sum(turn.tokens[-1:].size > 0 and not self.chat.stop[turn.tokens[-1]] for turn in played)
             replies = [""] * size
@@ -170,22 +151,50 @@ class Actor:
             returns[active] += outcome.reward[active]
             success[active] |= outcome.success[active]
             verdicts += np.bincount(outcome.verdict[active], minlength=4)
+            for turn in played:
+                notes[turn.row].append(note(turn.reply, int(outcome.verdict[turn.row])))
             active = active[~outcome.done[active]]
             if not len(active):
                 break
         return Rollout(returns, success, lengths, verdicts, cut, turns, np.asarray(view.pixels))
 
     def compile(self, params: Params) -> None:
-        """Compiles generation for every prompt bucket, side by side."""
-        config = self.config
-        nothing = NO_PICTURES if self.picture is None else np.zeros((0, *self.picture), np.uint8)
+        """Compiles what is sampled with for every prompt bucket, side by side."""
+        compile_one = self._compile_conversation if self.capacities else self._compile_turn
+        in_threads(partial(compile_one, params, length) for length in self.buckets)
 
-        def compile_one(length: int) -> None:
-            prompt = prompt_batch([], nothing, config.prompts, length)
-            keys = jax.random.split(jax.random.key(0), config.rows)
-            jax.block_until_ready(self._generate(params, prompt, [], keys, 1.0))
+    @property
+    def most_turns(self) -> int:
+        """Of a conversation."""
+        return self.capacities[-1] // self.capacities[0]
 
-        in_threads(partial(compile_one, length) for length in self.buckets)
+    def most_pictures(self, length: int) -> int:
+        """Pictures that a prompt with its answers, or a conversation, of so many tokens may show."""
+        chat = self.chat
+        shortest = min(len(chat.head), len(chat.between)) + len(chat.tail) + 1  # of a turn
+        return min(self.most_turns, max(length // shortest, 1)) if self.capacities else 1
+
+    def _compile_turn(self, params: Params, length: int) -> None:
+        keys = jax.random.split(jax.random.key(0), self.config.rows)
+        prompt = self._nothing(self.config.prompts, length)
+        jax.block_until_ready(self._generate(params, prompt, [], keys, 1.0))
+
+    def _compile_conversation(self, params: Params, length: int) -> None:
+        """With caches as large as conversations get whose turns read at most `length` tokens."""
+        keys = jax.random.split(jax.random.key(0), self.config.rows)
+        turn = self._nothing(self.config.rows, length)
+        most = self.most_turns * (length + self.config.max_new_tokens)
+        cache = None
+        for slots in self.capacities[: 1 + self.capacities.index(bucket(most, self.capacities))]:
+            if cache is None:
+                _, cache = self._converse(params, 1.0, turn, None, keys, slots)
+            _, cache = self._converse(params, 1.0, turn, enlarge(cache, slots), keys, slots)
+        jax.block_until_ready(cache)
+
+    def _nothing(self, rows: int, length: int) -> Prompt:
+        """So many empty prompts."""
+        pixels = NO_PICTURES if self.picture is None else np.zeros((0, *self.picture), np.uint8)
+        return prompt_batch([], pixels, rows, length)
 
     def _pixels(self, view: View, shuffle_pictures: bool) -> np.ndarray:
         """The pictures of all rows, or to each that of the row before it of the same type."""
@@ -195,11 +204,36 @@ class Actor:
         by_env = pixels.reshape(len(self.mixture.envs), self.mixture.slots, *pixels.shape[1:])
         return np.roll(by_env, 1, axis=1).reshape(pixels.shape)
 
-    def _see(self, view: View, pixels: np.ndarray, active: np.ndarray) -> dict[Seen, list[int]]:
-        """The different things that the active rows see, and the rows that see each."""
+    def _texts(self, view: View, active: np.ndarray, notes: list[list[str]]) -> dict[int, str]:
+        """What every active row is told, by row."""
         texts = text.decode_batch(text.Text(view.prompt.data[active], view.prompt.length[active]))
+        told = dict(zip(active.tolist(), texts, strict=True))
+        if not self.memory:
+            return told
+        return {row: words + reminder(notes[row][-self.memory :]) for row, words in told.items()}
+
+    def _in_conversation(self, params: Params, temperature: float) -> Ask:
+        """Every turn goes on from those before it."""
+        single = np.repeat([env.single_turn for env in self.mixture.envs], self.mixture.slots)
+        converse = partial(self._converse, params, temperature)
+        return Dialogues(self.chat, self.config, self.buckets, self.capacities, single, converse).reply
+
+    def _turn_by_turn(self, params: Params, temperature: float) -> Ask:
+        """Every turn is a prompt of its own."""
+        known: dict[Seen, Turn] = {}
+
+        def ask(texts: Mapping[int, str], pixels: np.ndarray, keys: jax.Array) -> list[Turn]:
+            seen = self._see(texts, pixels)
+            if temperature > 0:
+                return self._sample(params, seen, pixels, keys, temperature)
+            return self._repeat(params, seen, pixels, keys, known)
+
+        return ask
+
+    def _see(self, texts: Mapping[int, str], pixels: np.ndarray) -> dict[Seen, list[int]]:
+        """The different things that the rows see, and the rows that see each."""
         seen: dict[Seen, list[int]] = defaultdict(list)
-        for row, words in zip(active.tolist(), texts, strict=True):
+        for row, words in texts.items():
             seen[words, pixels[row].tobytes() if self.picture else b""].append(row)
         return seen
 
@@ -274,14 +308,39 @@ class Actor:
     def _generate(
         self, params: Params, prompt: Prompt, source: list[int], keys: jax.Array, temperature: float
     ) -> Completion:
-        return generate_jit(
-            self.graphdef,
-            params,
-            prompt,
-            np.array(source + [-1] * (self.config.rows - len(source)), np.int32),
-            keys,
-            max_new_tokens=self.config.max_new_tokens,
-            temperature=np.float32(temperature),
-            allowed=self.allowed,
-            stop=self.stop,
-        )
+        sources = np.array(source + [-1] * (self.config.rows - len(source)), np.int32)
+        given = replicate(self.mesh, (prompt, sources, keys))
+        with on(self.mesh):
+            return generate_jit(
+                self.graphdef,
+                params,
+                *given,
+                max_new_tokens=self.config.max_new_tokens,
+                temperature=np.float32(temperature),
+                allowed=self.allowed,
+                stop=self.stop,
+            )
+
+    def _converse(
+        self,
+        params: Params,
+        temperature: float,
+        turn: Prompt,
+        cache: KVCache | None,
+        keys: jax.Array,
+        slots: int,
+    ) -> tuple[Completion, KVCache]:
+        turn, keys = replicate(self.mesh, (turn, keys))
+        with on(self.mesh):
+            return converse_jit(
+                self.graphdef,
+                params,
+                turn,
+                cache,
+                keys,
+                slots=slots,
+                max_new_tokens=self.config.max_new_tokens,
+                temperature=np.float32(temperature),
+                allowed=self.allowed,
+                stop=self.stop,
+            )

@@ -97,7 +97,7 @@ def main(config: SFTConfig) -> None:
             minutes = (time.monotonic() - started) / 60
             print(f"step {step}/{config.steps}  loss {-metrics['logprob']:.4f}  {minutes:.1f} min")
         if step % config.save_every == 0 or step == config.steps:
-            save_policy(policy._replace(params=state.params), config.out, source=source)
+            save_policy(policy._replace(params=learner.policy_params(state)), config.out, source=source)
 
 
 if __name__ == "__main__":

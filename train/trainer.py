@@ -16,7 +16,7 @@ from train.agent import Agent
 from train.compilation import in_threads
 from train.experience import CreditConfig, Experience, make_experience
 from train.learner import Learner, LearnerState
-from train.rollout import Rollout, join
+from train.rollout import Actor, Rollout, join
 
 
 class TrainState(NamedTuple):
@@ -53,12 +53,7 @@ class Trainer:
                 f"a mixture of {agent.mixture.slots} slots is not {config.groups} groups "
                 f"of {config.group_size}"
             )
-        prompt, reply = agent.actor.buckets[-1], agent.actor.config.max_new_tokens
-        if learner.lengths[-1] < prompt + reply:
-            raise ValueError(
-                f"pack_lengths: the last, {learner.lengths[-1]}, does not hold a prompt of {prompt} tokens "
-                f"with a reply of {reply} (actor.max_new_tokens)"
-            )
+        _check_lengths(agent.actor, learner)
         if config.target_scale < 0:
             raise ValueError(f"target_scale: {config.target_scale} must be at least 0")
         self.agent, self.learner, self.hdc, self.config = agent, learner, hdc, config
@@ -95,7 +90,7 @@ class Trainer:
         in_threads(
             [
                 lambda: agent.mixture.compile(reset_keys, level, self.max_turns),
-                lambda: agent.actor.compile(state.learner.params),
+                lambda: agent.actor.compile(self.learner.policy_params(state.learner)),
                 lambda: self.learner.compile(state.learner, agent.actor.picture),
             ]
         )
@@ -110,12 +105,13 @@ class Trainer:
         number = int(state.step) + 1
         key = jax.random.fold_in(state.key, number)
         sampled = self._sample(state.frontier, key)
+        params = self.learner.policy_params(state.learner)
         rounds = []
         for r in range(self.rounds):
             reset_keys, level = self._by_round(sampled, r)
             rounds.append(
                 self.agent.actor.play(
-                    state.learner.params,
+                    params,
                     reset_keys,
                     jax.random.fold_in(key, 1 + r),
                     level,
@@ -133,6 +129,7 @@ class Trainer:
             rng,
             self.environment,
             self.config.credit,
+            bool(self.agent.actor.capacities),
         )
         levels = jax.tree.map(lambda leaf: self._rounds_first(leaf).reshape(-1), sampled[1])
         return rollout, experience, levels
@@ -174,6 +171,25 @@ class Trainer:
             metrics[f"harness/{name}"] = int(frontier.harness[e])
             metrics[f"scale/{name}"] = int(frontier.scale[e])
         return metrics
+
+
+def _check_lengths(actor: Actor, learner: Learner) -> None:
+    """Raises ValueError where the longest thing to learn from has no room."""
+    prompt, reply, last = actor.buckets[-1], actor.config.max_new_tokens, learner.lengths[-1]
+    if not actor.capacities and last < prompt + reply:
+        raise ValueError(
+            f"pack_lengths: the last, {last}, does not hold a prompt of {prompt} tokens "
+            f"with a reply of {reply} (actor.max_new_tokens)"
+        )
+    if actor.capacities and last < actor.capacities[-1]:
+        raise ValueError(
+            f"pack_lengths: the last, {last}, does not hold a conversation of {actor.capacities[-1]} tokens"
+        )
+    if actor.capacities and learner.config.answer_tokens < actor.most_turns * reply:
+        raise ValueError(
+            f"learner.answer_tokens: {learner.config.answer_tokens} do not hold a conversation's "
+            f"{actor.most_turns} replies of {reply} (actor.max_new_tokens)"
+        )
 
 
 def _mean(updates: list[dict[str, float]]) -> dict[str, float]:

@@ -13,6 +13,7 @@ import pytest
 from flax import nnx
 from safetensors.numpy import load_file
 
+from train.policy import decoder
 from train.policy.config import FAMILIES, read_config, write_config
 from train.policy.decoder import KVCache
 from train.policy.errors import PolicyError
@@ -43,8 +44,9 @@ def forward(
     graphdef: nnx.GraphDef, params: Any, tokens: jax.Array, at: jax.Array, cache: KVCache | None = None
 ) -> tuple[jax.Array, KVCache]:
     model = nnx.merge(graphdef, params)
-    hidden, cache = model(tokens, at, cache=cache)
-    return model.logits(hidden), cache
+    hidden, tail = model(tokens, at, cache=cache)
+    counts = jnp.full(len(tokens), tokens.shape[1])
+    return model.logits(hidden), KVCache.of(tail, counts) if cache is None else cache.absorb(tail, counts)
 
 
 @pytest.mark.parametrize("family", TEXT_ONLY)
@@ -67,6 +69,24 @@ def test_a_cache_changes_nothing(family: str) -> None:
         logits, kept = forward(p.graphdef, p.params, tokens[:, t : t + 1], at[..., t : t + 1], kept)
         steps.append(logits)
     np.testing.assert_allclose(jnp.concatenate(steps, 1), wanted["logits"][[0, 2], :9], atol=1e-4)
+
+
+@pytest.mark.parametrize("unrolled", [True, False])
+def test_a_tail_changes_nothing(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five tokens in a cache, three more in a tail, then one by one; layers unrolled and in a loop."""
+    monkeypatch.setattr(decoder, "UNROLL_PARAMETERS", 2**28 if unrolled else 0)
+    p, wanted = policy("qwen3"), golden("qwen3")
+    tokens = wanted["tokens"][[0, 2]][:, :9]
+    at = positions(tokens)
+    _, cache = forward(p.graphdef, p.params, tokens[:, :5], at[..., :5])
+    model = nnx.merge(p.graphdef, p.params)
+    tail, steps = model.decoder.new_tail(2, 6, cache), []
+    assert isinstance(tail.keys, tuple) == unrolled
+    for now in (slice(5, 8), slice(8, 9)):
+        hidden, tail = model(jnp.asarray(tokens[:, now]), jnp.asarray(at[..., now]), cache=cache, tail=tail)
+        steps.append(model.logits(hidden))
+    assert int(tail.used) == 4
+    np.testing.assert_allclose(jnp.concatenate(steps, 1), wanted["logits"][[0, 2], 5:9], atol=1e-4)
 
 
 @pytest.mark.parametrize("family", TEXT_ONLY)

@@ -99,8 +99,8 @@ def step(
     cache: KVCache,
 ) -> tuple[jax.Array, KVCache]:
     model: Model = nnx.merge(graphdef, params)
-    hidden, cache = model(tokens, positions, visual=visual, image_slots=slots, cache=cache)
-    return model.logits(hidden), cache
+    hidden, tail = model(tokens, positions, visual=visual, image_slots=slots, cache=cache)
+    return model.logits(hidden), cache.absorb(tail, jnp.full(len(tokens), tokens.shape[1]))
 
 
 @partial(jax.jit, static_argnums=0)

@@ -3,11 +3,16 @@
 Tokenizer and chat template come from the checkpoint's directory. The template is rendered once; a prompt is
 then its fixed head (with the picture), the tokens of the text, and its fixed tail. Special tokens bound both
 parts, so joining tokens never differs from tokenising the joined string.
+
+A conversation goes on from the very tokens that were sampled, which are never tokenised again. It may differ
+from what the template would render of the whole only where that takes something back, as Qwen3's hybrid
+models do with the (empty) thoughts of earlier turns.
 """
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +22,13 @@ from train.policy.config import PolicyConfig
 from train.policy.errors import PolicyError
 from train.policy.positions import mrope_positions
 
-PLACEHOLDER = "TEXT-GOES-HERE"
+PLACEHOLDER, REPLY = "TEXT-GOES-HERE", "REPLY-GOES-HERE"
 
 
 @dataclass(frozen=True)
 class PromptRow:
-    """One prompt with one picture or none. `image_slots` counts its visual tokens from 0, -1 at text."""
+    """One prompt, or one more turn of a conversation, with one picture or none. `image_slots` counts its
+    visual tokens from 0, -1 at text."""
 
     tokens: np.ndarray  # int32[P]
     positions: np.ndarray  # int32[3, P]
@@ -35,6 +41,10 @@ class PromptRow:
     @property
     def pictured(self) -> bool:
         return bool(self.image_slots.max(initial=-1) >= 0)
+
+    def moved(self, by: int) -> "PromptRow":
+        """The same tokens, so many positions further on."""
+        return replace(self, positions=self.positions + by, next_position=self.next_position + by)
 
 
 class Chat:
@@ -79,10 +89,7 @@ class Chat:
             self.image_token = config.pictures.image_token_id
         head, tail = self._template()
         self.prefix, self.tail = prefix, np.append(tail, np.array(self._encode([prefix])[0], np.int32))
-        is_image = head == self.image_token
-        positions, text_starts = mrope_positions(is_image, self.grids)
-        slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
-        self.head = PromptRow(head, positions, slots, int(text_starts))
+        self.head = self._lead(head)
         self.end, ends = self._ends(Path(directory))
         self.stop = self._mask(config, ends)
         special = self._mask(config, self.tokenizer.convert_tokens_to_ids(self.tokenizer.all_special_tokens))
@@ -91,7 +98,36 @@ class Chat:
 
     def prompts(self, texts: Sequence[str]) -> list[PromptRow]:
         """A user's turn of a text, after the picture if there is one, up to where the assistant speaks."""
-        return [self._row(ids) for ids in self._encode(texts)]
+        return [self._row(self.head, ids) for ids in self._encode(texts)]
+
+    def next_prompts(
+        self, texts: Sequence[str], before: Sequence[PromptRow], said: Sequence[np.ndarray]
+    ) -> list[PromptRow]:
+        """The user's next turn of conversations whose last turn was the prompt `before` and the tokens
+        `said` int32[n]. It begins with what the template puts after a reply; one that the length limit cut
+        is ended first."""
+        return [
+            self._row(self.between if reply[-1] == self.end else self.closing, ids).moved(
+                last.next_position + len(reply)
+            )
+            for ids, last, reply in zip(self._encode(texts), before, said, strict=True)
+        ]
+
+    @cached_property
+    def closing(self) -> PromptRow:
+        """What stands between a reply that has not ended and the text of the user's next turn."""
+        turn = self._user_turn()
+        rendered = self._render([*turn, {"role": "assistant", "content": REPLY}, *turn])
+        between = rendered.partition(REPLY)[2].partition(PLACEHOLDER)[0]
+        tokens = self._encode([between])[0]
+        if tokens[:1] != [self.end]:
+            raise PolicyError("the chat template does not end a reply with the tokenizer's eos_token")
+        return self._lead(self._with_picture(tokens))
+
+    @cached_property
+    def between(self) -> PromptRow:
+        """The same after a reply that has ended."""
+        return self._lead(self.closing.tokens[1:])
 
     def replies(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Tokens int32[] of whole replies after the prefix, with the end of turn."""
@@ -108,38 +144,54 @@ class Chat:
         encodings = self.tokenizer.backend_tokenizer.encode_batch(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in encodings]
 
-    def _row(self, ids: list[int]) -> PromptRow:
-        head, after = self.head, np.concatenate([np.array(ids, np.int32), self.tail])
+    def _lead(self, tokens: np.ndarray) -> PromptRow:
+        """What stands before a text, with the picture if there is one, from position 0 on."""
+        is_image = tokens == self.image_token
+        positions, following = mrope_positions(is_image, self.grids)
+        slots = np.where(is_image, np.cumsum(is_image) - 1, -1).astype(np.int32)
+        return PromptRow(tokens, positions, slots, int(following))
+
+    def _row(self, lead: PromptRow, ids: list[int]) -> PromptRow:
+        after = np.concatenate([np.array(ids, np.int32), self.tail])
         n = len(after)
-        positions = np.broadcast_to(head.next_position + np.arange(n, dtype=np.int32), (3, n))
+        positions = np.broadcast_to(lead.next_position + np.arange(n, dtype=np.int32), (3, n))
         return PromptRow(
-            np.concatenate([head.tokens, after]),
-            np.concatenate([head.positions, positions], axis=1),
-            np.concatenate([head.image_slots, np.full(n, -1, np.int32)]),
-            head.next_position + n,
+            np.concatenate([lead.tokens, after]),
+            np.concatenate([lead.positions, positions], axis=1),
+            np.concatenate([lead.image_slots, np.full(n, -1, np.int32)]),
+            lead.next_position + n,
         )
 
     def _template(self) -> tuple[np.ndarray, np.ndarray]:
         """Tokens before and after the text of a user's turn; those of the picture are before it."""
+        rendered = self._render(self._user_turn())
+        if rendered.count(PLACEHOLDER) != 1:
+            raise PolicyError("the chat template does not place the text of a message once")
+        head, tail = self._encode(rendered.split(PLACEHOLDER))
+        return self._with_picture(head), np.array(tail, np.int32)
+
+    def _user_turn(self) -> list[dict[str, Any]]:
         content: Any = PLACEHOLDER
         if self.grids:
             content = [{"type": "image"}, {"type": "text", "text": PLACEHOLDER}]
-        rendered = self.tokenizer.apply_chat_template(
-            [{"role": "user", "content": content}],
+        return [{"role": "user", "content": content}]
+
+    def _render(self, messages: list[dict[str, Any]]) -> str:
+        return self.tokenizer.apply_chat_template(
+            messages,
             tokenize=False,
             add_generation_prompt=True,
             enable_thinking=False,  # else Qwen3's hybrid models think aloud; other templates ignore it
         )
-        if rendered.count(PLACEHOLDER) != 1:
-            raise PolicyError("the chat template does not place the text of a message once")
-        head, tail = self._encode(rendered.split(PLACEHOLDER))
+
+    def _with_picture(self, tokens: list[int]) -> np.ndarray:
+        """The one image token of the template becomes the visual tokens of a picture."""
         if not self.grids:
-            return np.array(head, np.int32), np.array(tail, np.int32)
-        if head.count(self.image_token) != 1:
+            return np.array(tokens, np.int32)
+        if tokens.count(self.image_token) != 1:
             raise PolicyError("the chat template does not place one image token (config: image_token_id)")
-        at, (rows, cols) = head.index(self.image_token), self.grids[0]
-        pictured = [*head[:at], *[self.image_token] * (rows * cols), *head[at + 1 :]]
-        return np.array(pictured, np.int32), np.array(tail, np.int32)
+        at, (rows, cols) = tokens.index(self.image_token), self.grids[0]
+        return np.array([*tokens[:at], *[self.image_token] * (rows * cols), *tokens[at + 1 :]], np.int32)
 
     def _ends(self, directory: Path) -> tuple[int, list[int]]:
         """The token that ends a turn, and all that stop a reply: those of generation_config.json too."""

@@ -4,8 +4,9 @@ Queries are laid out [B, K, G, T, Dh] (K key heads, G queries a key head): both 
 then plain batched matrix products with no repeated keys.
 """
 
+from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,24 +15,53 @@ from flax import nnx, struct
 
 from train.policy.config import Family, TextConfig
 from train.policy.layers import Linear, RMSNorm, Table, over_layers, rotate
+from train.policy.sharding import by_rows
 
 _NEVER = -1e30  # finite, so that a row that may see nothing gives numbers and not NaN
 
 
-class KVCache(struct.PyTreeNode):
-    """Keys and values of the tokens so far: row b fills its first `lengths[b]` slots, the rest is free.
+class Tail(NamedTuple):
+    """Keys and values of the newest tokens, in the same slots for every row: `used` of them are filled.
 
-    Tokens past the last slot are dropped and never overwrite earlier ones, but they are lost: `grow` first.
+    By layer: one array [L, B, K, S, Dh], or L arrays [B, K, S, Dh]. Apart, each is changed in place and read
+    where it is, and the layers of a decode step are unrolled; in one, a step copies out what it reads.
     """
 
-    keys: jax.Array  # float32[L, B, K, S, Dh]
-    values: jax.Array  # float32[L, B, K, S, Dh]
+    keys: jax.Array | tuple[jax.Array, ...]
+    values: jax.Array | tuple[jax.Array, ...]
+    used: jax.Array | int  # int32[]
+
+
+class KVCache(struct.PyTreeNode):
+    """Keys and values of earlier tokens: row b fills its first `lengths[b]` slots, the rest is free."""
+
+    keys: jax.Array  # [L, B, K, S, Dh], as precise as the activations
+    values: jax.Array  # [L, B, K, S, Dh]
     lengths: jax.Array  # int32[B]
+
+    @classmethod
+    def of(cls, tail: Tail, lengths: jax.Array) -> "KVCache":
+        """The cache of rows of which the first lengths[b] tokens of the tail count."""
+        return cls(_stacked(tail.keys), _stacked(tail.values), lengths)
 
     def grow(self, slots: int) -> "KVCache":
         """The same cache with `slots` more free slots in every row."""
         pad = [(0, 0)] * 3 + [(0, slots), (0, 0)]
         return self.replace(keys=jnp.pad(self.keys, pad), values=jnp.pad(self.values, pad))
+
+    def absorb(self, tail: Tail, counts: jax.Array) -> "KVCache":
+        """With the first counts[b] tokens of the tail behind each row's own. What is past the last slot is
+        lost, and never overwrites earlier tokens: `grow` first."""
+        slots = self.keys.shape[3]
+        new = jnp.arange(_stacked(tail.keys).shape[3])
+        at = jnp.where(new < counts[:, None], self.lengths[:, None] + new, slots)  # [B, S']
+        rows = jnp.arange(len(counts))[:, None]
+
+        def write(old: jax.Array, fresh: jax.Array | tuple[jax.Array, ...]) -> jax.Array:
+            moved = _stacked(fresh).transpose(1, 3, 0, 2, 4)  # [B, S', L, K, Dh]
+            return old.at[:, rows, :, at].set(moved, mode="drop", unique_indices=True)
+
+        return KVCache(write(self.keys, tail.keys), write(self.values, tail.values), self.lengths + counts)
 
 
 class Rope(NamedTuple):
@@ -41,17 +71,16 @@ class Rope(NamedTuple):
     sin: jax.Array
 
 
-_Stored = tuple[jax.Array, jax.Array] | None
-_Carry = tuple[jax.Array, _Stored]
+_KeysAndValues = tuple[jax.Array, jax.Array]
 
 
 class Decoder(nnx.Module):
     """`num_hidden_layers` layers and the last norm; embeddings in, hidden states out."""
 
-    def __init__(self, config: TextConfig, family: Family) -> None:
+    def __init__(self, config: TextConfig, family: Family, rank: int = 0) -> None:
         self.config = config
         self.embed = Table(config.vocab_size, config.hidden_size)
-        self.layers = Layer(config, family, (config.num_hidden_layers,))
+        self.layers = Layer(config, family, rank, (config.num_hidden_layers,))
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
 
     def __call__(
@@ -62,70 +91,123 @@ class Decoder(nnx.Module):
         deepstack: jax.Array | None = None,
         mask: jax.Array | None = None,
         cache: KVCache | None = None,
+        tail: Tail | None = None,
         remat: bool = False,
-    ) -> tuple[jax.Array, KVCache]:
-        """One pass over x float32[B, T, D] at positions int32[3, B, T].
+    ) -> tuple[jax.Array, Tail]:
+        """One pass over x float[B, T, D] at positions int32[3, B, T].
 
         Args:
-            deepstack: float32[L', B, T, D], added to the hidden states after layers 0..L'-1.
-            mask: bool[B, T, S], who sees which slot. None: a token sees those before it in its row, which
-                is all a right-padded batch needs.
-            cache: earlier tokens. These T are written behind each row's `lengths`. None: there are none.
+            deepstack: float[L', B, T, D], added to the hidden states after layers 0..L'-1.
+            mask: bool[B, T, T], who of these tokens sees which. None: a token sees those before it in its
+                row, which is all a right-padded batch needs.
+            cache: earlier tokens; all of these see them.
+            tail: tokens after those, with room for these T. None: there are none.
             remat: recompute each layer in the backward pass instead of keeping its activations.
 
         Returns:
-            float32[B, T, D], and the cache with lengths + T (of exactly these T tokens when `cache` is None).
+            float[B, T, D], and the tail with these tokens in it (exactly these T when `tail` is None).
         """
-        rows, steps, _ = x.shape
-        start = jnp.zeros(rows, jnp.int32) if cache is None else cache.lengths
-        slots = start[:, None] + jnp.arange(steps)  # [B, T], where these tokens go
+        steps = x.shape[1]
+        used = 0 if tail is None else tail.used
         if mask is None:
-            mask = jnp.arange(steps if cache is None else cache.keys.shape[3]) <= slots[..., None]
-        bias = jnp.where(mask, 0.0, _NEVER)[:, None, None]  # [B, 1, 1, T, S]
+            slots = steps if tail is None else tail.keys[0].shape[-2]
+            mask = jnp.arange(slots) <= used + jnp.arange(steps)[:, None]  # [T, S]
+        own = jnp.where(mask, 0.0, _NEVER).reshape(-1, 1, 1, *mask.shape[-2:])  # [B or 1, 1, 1, T, S]
+        before = None
+        if cache is not None:
+            filled = jnp.arange(cache.keys.shape[3]) < cache.lengths[:, None]
+            before = jnp.where(filled, 0.0, _NEVER)[:, None, None, None]  # [B, 1, 1, 1, S]
         rope = mrope(positions, self.config)
         levels = 0 if deepstack is None else len(deepstack)
 
-        def layer(carry: _Carry, xs: tuple[Layer, jax.Array]) -> tuple[_Carry, _Stored]:
-            (x, stored), (params, index) = carry, xs
-            q, k, v = params.heads(x, rope)
-            fresh = None
-            if stored is None:
-                fresh = (k, v)
-            else:
-                stored = _write(stored[0], index, slots, k), _write(stored[1], index, slots, v)
-                k, v = stored[0][index], stored[1][index]
-            x = params.finish(x, attend(q, k, v, bias))
+        def layer(x: jax.Array, xs: "_Slice") -> tuple[jax.Array, _KeysAndValues]:
+            q, k, v = xs.params.heads(x, rope)
+            if xs.tail is not None:
+                k, v = (
+                    jax.lax.dynamic_update_slice_in_dim(old, new, used, axis=2)
+                    for old, new in zip(xs.tail, (k, v), strict=True)
+                )
+            segments = [(k, v, own)]
+            if xs.cache is not None and before is not None:
+                segments = [(*xs.cache, before), *segments]
+            x = xs.params.finish(x, attend(q, segments))
             if deepstack is not None and levels:
-                x += jnp.where(index < levels, deepstack[jnp.minimum(index, levels - 1)], 0.0)
-            return (x, stored), fresh
+                x += jnp.where(xs.index < levels, deepstack[jnp.minimum(xs.index, levels - 1)], 0.0)
+            return by_rows(x), (k, v)
 
         depth = self.config.num_hidden_layers
-        before = None if cache is None else (cache.keys, cache.values)
-        (x, stored), fresh = over_layers(
-            jax.checkpoint(layer) if remat else layer, (x, before), (self.layers, jnp.arange(depth)), depth
+        all_layers = _Slice(
+            self.layers,
+            jnp.arange(depth),
+            None if cache is None else (cache.keys, cache.values),
+            None if tail is None else (tail.keys, tail.values),
         )
-        keys, values = fresh if cache is None else stored
-        return self.norm(x), KVCache(keys, values, start + steps)
+        if tail is not None and isinstance(tail.keys, tuple):
+            made = []
+            for index in range(depth):
+                x, written = layer(x, all_layers.at(index))
+                made.append(written)
+            keys, values = zip(*made, strict=True)
+        else:
+            body = jax.checkpoint(layer) if remat else layer
+            x, (keys, values) = over_layers(body, x, all_layers, depth)
+        return self.norm(x), Tail(keys, values, used + steps)
+
+    def new_tail(self, rows: int, slots: int, like: KVCache) -> Tail:
+        """An empty tail for rows that have a cache like this; apart, unless the layers are so large that
+        their unrolled copies would be felt."""
+        c = self.config
+        shape = (rows, c.num_key_value_heads, slots, c.head_dim)
+        size = sum(leaf.size for leaf in jax.tree.leaves(self.layers))
+        if size > UNROLL_PARAMETERS:
+            empty = jnp.zeros((c.num_hidden_layers, *shape), like.keys.dtype)
+            return Tail(empty, empty, jnp.int32(0))
+        empties = (jnp.zeros(shape, like.keys.dtype),) * c.num_hidden_layers
+        return Tail(empties, empties, jnp.int32(0))
+
+
+# A decode step of unrolled layers reads each layer's kernels from a copy that is made once a call; of larger
+# stacks that copy costs too much memory.
+UNROLL_PARAMETERS = 2**28
+
+
+class _Slice(NamedTuple):
+    """What one layer, or all stacked, need."""
+
+    params: "Layer"
+    index: jax.Array
+    cache: Any  # keys and values, or None
+    tail: Any
+
+    def at(self, index: int) -> "_Slice":
+        tail = None if self.tail is None else tuple(stored[index] for stored in self.tail)
+        params, number, cache = jax.tree.map(lambda leaf: leaf[index], self[:3])
+        return _Slice(params, number, cache, tail)
+
+
+def _stacked(by_layer: jax.Array | tuple[jax.Array, ...]) -> jax.Array:
+    return jnp.stack(by_layer) if isinstance(by_layer, tuple) else by_layer
 
 
 class Layer(nnx.Module):
     """Pre-norm attention and SwiGLU. Head h of the key heads serves queries h * G .. h * G + G - 1."""
 
-    def __init__(self, c: TextConfig, family: Family, stack: tuple[int, ...] = ()) -> None:
+    def __init__(self, c: TextConfig, family: Family, rank: int, stack: tuple[int, ...]) -> None:
         d, heads, key_heads = c.hidden_size, c.num_attention_heads, c.num_key_value_heads
         self.key_heads, self.head_dim = key_heads, c.head_dim
+        linear = partial(Linear, rank=rank, stack=stack)
         self.attention_norm = RMSNorm(d, c.rms_norm_eps, stack=stack)
-        self.query = Linear(d, heads * c.head_dim, bias=family.qkv_bias, stack=stack)
-        self.key = Linear(d, key_heads * c.head_dim, bias=family.qkv_bias, stack=stack)
-        self.value = Linear(d, key_heads * c.head_dim, bias=family.qkv_bias, stack=stack)
-        self.out = Linear(heads * c.head_dim, d, stack=stack)
+        self.query = linear(d, heads * c.head_dim, bias=family.qkv_bias)
+        self.key = linear(d, key_heads * c.head_dim, bias=family.qkv_bias)
+        self.value = linear(d, key_heads * c.head_dim, bias=family.qkv_bias)
+        self.out = linear(heads * c.head_dim, d)
         norm = partial(RMSNorm, c.head_dim, c.rms_norm_eps, stack=stack)
         self.query_norm = norm() if family.qk_norm else None
         self.key_norm = norm() if family.qk_norm else None
         self.mlp_norm = RMSNorm(d, c.rms_norm_eps, stack=stack)
-        self.gate = Linear(d, c.intermediate_size, stack=stack)
-        self.up = Linear(d, c.intermediate_size, stack=stack)
-        self.down = Linear(c.intermediate_size, d, stack=stack)
+        self.gate = linear(d, c.intermediate_size)
+        self.up = linear(d, c.intermediate_size)
+        self.down = linear(c.intermediate_size, d)
 
     def heads(self, x: jax.Array, rope: "Rope") -> tuple[jax.Array, jax.Array, jax.Array]:
         """x [B, T, D] -> queries [B, K, G, T, Dh], keys and values [B, K, T, Dh], rotated."""
@@ -148,14 +230,24 @@ class Layer(nnx.Module):
         return x + self.down(jax.nn.silu(self.gate(h)) * self.up(h))
 
 
-def attend(q: jax.Array, k: jax.Array, v: jax.Array, bias: jax.Array) -> jax.Array:
-    """Softmax attention of q [B, K, G, T, Dh] over k, v [B, K, S, Dh] + bias [B, 1, 1, T, S]; shape of q."""
+def attend(q: jax.Array, segments: Sequence[tuple[jax.Array, jax.Array, jax.Array]]) -> jax.Array:
+    """Softmax attention of q [B, K, G, T, Dh] over all segments together: keys and values [B, K, S, Dh] each
+    with a bias that broadcasts to [B, K, G, T, S]; shape of q."""
     rows, key_heads, groups, steps, size = q.shape
     folded = q.reshape(rows, key_heads, groups * steps, size)
-    scores = jnp.einsum("bkqd,bksd->bkqs", folded, k) * size**-0.5
-    weights = jax.nn.softmax(scores.reshape(rows, key_heads, groups, steps, -1) + bias, axis=-1)
-    mixed = jnp.einsum("bkqs,bksd->bkqd", weights.reshape(scores.shape), v)
-    return mixed.reshape(q.shape)
+
+    def score(k: jax.Array, bias: jax.Array) -> jax.Array:
+        scores = jnp.einsum("bkqd,bksd->bkqs", folded, k, preferred_element_type=jnp.float32) * size**-0.5
+        return scores.reshape(rows, key_heads, groups, steps, -1) + bias
+
+    scores = jnp.concatenate([score(k, bias) for k, _, bias in segments], axis=-1)
+    weights = jax.nn.softmax(scores, axis=-1).reshape(rows, key_heads, groups * steps, -1)
+    ends = np.cumsum([v.shape[2] for _, v, _ in segments])[:-1]
+    mixed = sum(
+        jnp.einsum("bkqs,bksd->bkqd", part.astype(v.dtype), v)
+        for part, (_, v, _) in zip(jnp.split(weights, ends, axis=-1), segments, strict=True)
+    )
+    return jnp.asarray(mixed).reshape(q.shape)
 
 
 def mrope(positions: jax.Array, c: TextConfig) -> Rope:
@@ -172,9 +264,3 @@ def mrope(positions: jax.Array, c: TextConfig) -> Rope:
     dealt = np.where(axis == np.arange(3)[:, None], frequencies, 0.0).astype(np.float32)  # [3, Dh / 2]
     angles = sum(positions[a, :, :, None] * dealt[a] for a in range(3))
     return Rope(jnp.cos(angles)[:, None], jnp.sin(angles)[:, None])
-
-
-def _write(stored: jax.Array, layer: jax.Array, slots: jax.Array, fresh: jax.Array) -> jax.Array:
-    """Puts fresh [B, K, T, Dh] at slots [B, T] of a layer of stored [L, B, K, S, Dh]; in place under jit."""
-    rows = jnp.arange(len(slots))[:, None]
-    return stored.at[layer, rows, :, slots].set(fresh.swapaxes(1, 2), mode="drop", unique_indices=True)

@@ -1,9 +1,13 @@
 """Sampling answers: pictures, prefill and the decode loop as one compiled call.
 
+`generate` answers prompts that stand alone, `converse` gives conversations their next turn: it goes on from
+their cache, so that nothing is read twice.
+
 Every row has its own key, and step t of a row uses `fold_in(key, t)`: what a row samples does not depend
 on the rows beside it (with threefry keys; JAX does not promise it for `rbg` ones).
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,8 +15,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx, struct
 
-from train.policy.decoder import KVCache
+from train.policy.decoder import KVCache, Tail
 from train.policy.model import Model
+from train.policy.sharding import everywhere
 
 
 class Prompt(struct.PyTreeNode):
@@ -36,11 +41,11 @@ class Completion(NamedTuple):
 
 
 class _Loop(NamedTuple):
-    """State of the decode loop after `step` tokens."""
+    """State of the decode loop after `step` tokens, of which all but the last are in the tail."""
 
     step: jax.Array
     last: jax.Array  # int32[B]
-    cache: KVCache
+    tail: Tail
     done: Completion
 
 
@@ -71,13 +76,82 @@ def generate(
         `Completion` of R rows.
     """
     model: Model = nnx.merge(graphdef, params)
-    pick = partial(_pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
-    logits, cache = _prefill(model, prompt)
-    real = source >= 0
+    logits, cache = _read(model, prompt, None)
     logits, cache, next_position = _take(jnp.maximum(source, 0), logits, cache, prompt.next_position)
+    pick = partial(_pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
+    return _say(model, logits, cache, next_position, source >= 0, keys, pick, stop, max_new_tokens)[0]
+
+
+generate_jit = jax.jit(generate, static_argnums=0, static_argnames="max_new_tokens")
+
+
+def converse(
+    graphdef: nnx.GraphDef,
+    params: Any,
+    turn: Prompt,
+    cache: KVCache | None,
+    keys: jax.Array,
+    *,
+    slots: int,
+    max_new_tokens: int,
+    temperature: jax.Array | float,
+    allowed: jax.Array,
+    stop: jax.Array,
+) -> tuple[Completion, KVCache]:
+    """The next turn of R conversations; other arguments as in `generate`.
+
+    Args:
+        turn: what each reads first, a row each. After the first turn it begins with the last token that was
+            sampled, which is in no cache yet. A row of length 0 has nothing to say and stays as it is.
+        cache: what was read and said so far, of `slots` slots a row; donated. None before the first turn.
+            It must have room for the turn and `max_new_tokens - 1` more.
+
+    Returns:
+        `Completion` of R rows, and the cache with this turn and its reply except its last token.
+    """
+    model: Model = nnx.merge(graphdef, params)
+    logits, before = _read(model, turn, cache)
+    before = before.grow(slots - before.keys.shape[3])
+    pick = partial(_pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
+    awake = turn.lengths > 0
+    done, tail = _say(model, logits, before, turn.next_position, awake, keys, pick, stop, max_new_tokens)
+    # The loop goes on for the rows beside it when a row has ended: what it wrote then is not part of it.
+    return done, before.absorb(tail, jnp.maximum(done.lengths - 1, 0))
+
+
+converse_jit = jax.jit(
+    converse, static_argnums=0, static_argnames=("slots", "max_new_tokens"), donate_argnames="cache"
+)
+
+
+def _read(model: Model, prompt: Prompt, cache: KVCache | None) -> tuple[jax.Array, KVCache]:
+    """Logits [B, vocabulary] after each prompt's last token, and the cache with the prompts in it."""
+    pictured = {}
+    if prompt.pixels.shape[0]:
+        pictured = {"visual": model.encode_images(prompt.pixels), "image_slots": prompt.image_slots}
+    hidden, tail = model(prompt.tokens, prompt.positions, cache=cache, **pictured)
+    last = jnp.maximum(prompt.lengths - 1, 0)
+    hidden = jnp.take_along_axis(hidden, last[:, None, None], 1)[:, 0]
+    read = KVCache.of(tail, prompt.lengths) if cache is None else cache.absorb(tail, prompt.lengths)
+    return model.logits(hidden), read
+
+
+def _say(
+    model: Model,
+    logits: jax.Array,
+    cache: KVCache,
+    next_position: jax.Array,
+    awake: jax.Array,
+    keys: jax.Array,
+    pick: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]],
+    stop: jax.Array,
+    max_new_tokens: int,
+) -> tuple[Completion, Tail]:
+    """The decode loop over the rows that are awake bool[R], from the logits [R, vocabulary] after what was
+    read. The tail returned holds all tokens that were said but the last."""
 
     def record(done: Completion, step: jax.Array, logits: jax.Array) -> tuple[Completion, jax.Array]:
-        live = real & ~done.stopped
+        live = awake & ~done.stopped
         token, logprob = jax.vmap(pick)(logits, jax.vmap(jax.random.fold_in, (0, None))(keys, step))
         token, logprob = jnp.where(live, token, 0), jnp.where(live, logprob, 0.0)
         return Completion(
@@ -88,14 +162,14 @@ def generate(
         ), token
 
     def unfinished(loop: _Loop) -> jax.Array:
-        return (loop.step < max_new_tokens) & jnp.any(real & ~loop.done.stopped)
+        return (loop.step < max_new_tokens) & jnp.any(awake & ~loop.done.stopped)
 
     def advance(loop: _Loop) -> _Loop:
         at = next_position + loop.step - 1
         positions = jnp.broadcast_to(at[:, None], (3, len(at), 1))
-        hidden, cache = model(loop.last[:, None], positions, cache=loop.cache)
+        hidden, tail = model(loop.last[:, None], positions, cache=cache, tail=loop.tail)
         done, token = record(loop.done, loop.step, model.logits(hidden[:, 0]))
-        return _Loop(loop.step + 1, token, cache, done)
+        return _Loop(loop.step + 1, token, tail, done)
 
     rows = keys.shape[0]
     nothing = Completion(
@@ -105,22 +179,9 @@ def generate(
         jnp.zeros(rows, bool),
     )
     first, token = record(nothing, jnp.int32(0), logits)
-    start = _Loop(jnp.int32(1), token, cache.grow(max_new_tokens - 1), first)
-    return jax.lax.while_loop(unfinished, advance, start).done
-
-
-generate_jit = jax.jit(generate, static_argnums=0, static_argnames="max_new_tokens")
-
-
-def _prefill(model: Model, prompt: Prompt) -> tuple[jax.Array, KVCache]:
-    """Logits [B, vocabulary] after each prompt's last token, and the cache."""
-    pictured = {}
-    if prompt.pixels.shape[0]:
-        pictured = {"visual": model.encode_images(prompt.pixels), "image_slots": prompt.image_slots}
-    hidden, cache = model(prompt.tokens, prompt.positions, **pictured)
-    last = jnp.maximum(prompt.lengths - 1, 0)
-    hidden = jnp.take_along_axis(hidden, last[:, None, None], 1)[:, 0]
-    return model.logits(hidden), cache.replace(lengths=prompt.lengths)
+    tail = model.decoder.new_tail(rows, max(max_new_tokens - 1, 1), cache)
+    end = jax.lax.while_loop(unfinished, advance, _Loop(jnp.int32(1), token, tail, first))
+    return everywhere(end.done), end.tail
 
 
 def _take(
@@ -137,6 +198,6 @@ def _pick(
     """One token of float32[vocabulary] logits and its log-probability, by the Gumbel-max trick."""
     greedy = temperature <= 0
     scaled = jnp.where(allowed, logits / jnp.where(greedy, 1.0, temperature), -jnp.inf)
-    noise = jnp.where(greedy, 0.0, jax.random.gumbel(key, logits.shape))
+    noise = jax.lax.cond(greedy, jnp.zeros_like, lambda x: jax.random.gumbel(key, x.shape), logits)
     token = jnp.argmax(scaled + noise).astype(jnp.int32)
     return token, scaled[token] - jax.nn.logsumexp(scaled)

@@ -1,7 +1,10 @@
-"""The four kinds of parameters of the network, and the loop over stacked layers.
+"""The kinds of parameters of the network, and the loop over stacked layers.
 
 A `stack` puts a leading axis on every parameter: one module then holds all layers of a tower, and
 `over_layers` hands the body one layer at a time (modules are pytrees, so `lax.scan` can slice them).
+
+What comes in decides the precision: activations in bfloat16 are multiplied by kernels cast to bfloat16, and
+sums that need more (norms, softmax, logits) are taken in float32 whatever comes in.
 """
 
 from collections.abc import Callable
@@ -9,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jax.typing import ArrayLike
 
@@ -19,18 +23,46 @@ Shape = tuple[int, ...]
 
 
 class Linear(nnx.Module):
-    """x @ kernel (+ bias), kernel float32[*stack, inputs, outputs]."""
+    """x @ kernel (+ bias) (+ adapter), kernel [*stack, inputs, outputs]."""
 
-    def __init__(self, inputs: int, outputs: int, *, bias: bool = False, stack: Shape = ()) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, *, bias: bool = False, rank: int = 0, stack: Shape = ()
+    ) -> None:
         self.kernel = nnx.Param(jnp.zeros((*stack, inputs, outputs)))
         self.bias = nnx.Param(jnp.zeros((*stack, outputs))) if bias else None
+        self.adapter = Adapter(inputs, outputs, rank, stack) if rank else None
 
     def __call__(self, x: jax.Array) -> jax.Array:
         flat = x.reshape(-1, x.shape[-1])  # the gradient of a 3-D product is five times slower on CPU
-        y = flat @ self.kernel[...]
+        y = flat @ self.kernel[...].astype(x.dtype)
         if self.bias is not None:
-            y += self.bias[...]
+            y += self.bias[...].astype(x.dtype)
+        if self.adapter is not None:
+            y += self.adapter(flat)
         return y.reshape(*x.shape[:-1], y.shape[-1])
+
+
+class Adapter(nnx.Module):
+    """What LoRA (arXiv:2106.09685) adds to a kernel: a product of rank `rank`, zero at the start.
+
+    Its weight is `ADAPTER_SCALE` / rank, which makes the best step size about the same at every rank.
+    """
+
+    def __init__(self, inputs: int, outputs: int, rank: int, stack: Shape) -> None:
+        self.down = nnx.Param(jnp.zeros((*stack, inputs, rank)))
+        self.up = nnx.Param(jnp.zeros((*stack, rank, outputs)))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        down, up = self.down[...].astype(x.dtype), self.up[...].astype(x.dtype)
+        return (x @ down) @ up * adapter_weight(down)
+
+
+ADAPTER_SCALE = 32.0
+
+
+def adapter_weight(down: jax.Array | np.ndarray) -> float:
+    """The factor of an adapter's product; down [..., inputs, rank]."""
+    return ADAPTER_SCALE / down.shape[-1]
 
 
 class RMSNorm(nnx.Module):
@@ -41,7 +73,9 @@ class RMSNorm(nnx.Module):
         self.eps = eps
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + self.eps) * self.scale[...]
+        wide = x.astype(jnp.float32)
+        wide *= jax.lax.rsqrt(jnp.mean(wide * wide, -1, keepdims=True) + self.eps)
+        return wide.astype(x.dtype) * self.scale[...].astype(x.dtype)
 
 
 class LayerNorm(nnx.Module):
@@ -52,12 +86,14 @@ class LayerNorm(nnx.Module):
         self.bias = nnx.Param(jnp.zeros((*stack, size)))
 
     def __call__(self, x: jax.Array) -> jax.Array:
-        x = x - jnp.mean(x, -1, keepdims=True)
-        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6) * self.scale[...] + self.bias[...]
+        wide = x.astype(jnp.float32)
+        wide -= jnp.mean(wide, -1, keepdims=True)
+        wide *= jax.lax.rsqrt(jnp.mean(wide * wide, -1, keepdims=True) + 1e-6)
+        return (wide * self.scale[...] + self.bias[...]).astype(x.dtype)
 
 
 class Table(nnx.Module):
-    """Learned rows, float32[rows, size]."""
+    """Learned rows [rows, size]."""
 
     def __init__(self, rows: int, size: int) -> None:
         self.rows = nnx.Param(jnp.zeros((rows, size)))
@@ -74,4 +110,4 @@ def rotate(x: jax.Array, cos: ArrayLike, sin: ArrayLike) -> jax.Array:
     """Rotary embedding of x[..., D]: halves of the last axis are pairs; cos and sin [..., D/2] broadcast."""
     a, b = jnp.split(x, 2, axis=-1)
     cos, sin = jnp.asarray(cos), jnp.asarray(sin)
-    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)
+    return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1).astype(x.dtype)

@@ -14,21 +14,24 @@ import jax.numpy as jnp
 from flax import nnx
 
 from train.policy.config import PolicyConfig
-from train.policy.decoder import Decoder, KVCache
+from train.policy.decoder import Decoder, KVCache, Tail
 from train.policy.layers import Linear
+from train.policy.sharding import by_rows
 from train.policy.vision import VisionTower, Visual
 
 
 class Model(nnx.Module):
-    """A policy of any family and size (`train.policy.config.FAMILIES`), parameters float32.
+    """A policy of any family and size (`train.policy.config.FAMILIES`).
 
-    Built with zeros and ones: `load_policy` or `init_policy` gives it weights.
+    Built with zeros and ones: `load_policy` or `init_policy` gives it weights. `compute` is the type of the
+    activations, whatever that of the parameters; `rank` above 0 puts a LoRA adapter of that rank beside
+    every kernel of the decoder.
     """
 
-    def __init__(self, config: PolicyConfig) -> None:
-        self.config = config
-        self.vision = None if config.vision is None else VisionTower(config.vision)
-        self.decoder = Decoder(config.text, config.family)
+    def __init__(self, config: PolicyConfig, compute: str = "float32", rank: int = 0) -> None:
+        self.config, self.compute = config, compute
+        self.vision = None if config.vision is None else VisionTower(config.vision, compute)
+        self.decoder = Decoder(config.text, config.family, rank)
         tied = config.tie_word_embeddings
         self.head = None if tied else Linear(config.text.hidden_size, config.text.vocab_size)
 
@@ -50,19 +53,20 @@ class Model(nnx.Module):
         image_slots: jax.Array | None = None,
         mask: jax.Array | None = None,
         cache: KVCache | None = None,
+        tail: Tail | None = None,
         remat: bool = False,
-    ) -> tuple[jax.Array, KVCache]:
+    ) -> tuple[jax.Array, Tail]:
         """Hidden states of tokens int32[B, T] at positions int32[3, B, T].
 
         Args:
             visual, image_slots: pictures, and int32[B, T] of the flattened N * V visual token that stands
                 at each place, -1 where the token is text. Rows may share pictures. Both or neither.
-            mask, cache, remat: see `Decoder`. Right padding needs no mask.
+            mask, cache, tail, remat: see `Decoder`. Right padding needs no mask.
 
         Returns:
-            float32[B, T, D] after the last norm, and the cache that includes these tokens.
+            float[B, T, D] after the last norm, and the tail that includes these tokens.
         """
-        x = self.decoder.embed.rows[...][tokens]
+        x = by_rows(self.decoder.embed.rows[...][tokens].astype(self.compute))
         deepstack = None
         if visual is not None and image_slots is not None:
             is_image = (image_slots >= 0)[..., None]
@@ -71,15 +75,17 @@ class Model(nnx.Module):
             x = jnp.where(is_image, visual.embeddings.reshape(-1, width)[take], x)
             features = visual.deepstack.reshape(len(visual.deepstack), -1, width)
             deepstack = jnp.where(is_image, features[:, take], 0.0)
-        return self.decoder(x, positions, deepstack=deepstack, mask=mask, cache=cache, remat=remat)
+        return self.decoder(x, positions, deepstack=deepstack, mask=mask, cache=cache, tail=tail, remat=remat)
 
     def logits(self, hidden: jax.Array) -> jax.Array:
-        """float32[..., D] -> float32[..., vocabulary]."""
+        """float[..., D] -> float32[..., vocabulary]."""
+        flat = hidden.reshape(-1, hidden.shape[-1])
         if self.head is not None:
-            return self.head(hidden)
-        rows = self.decoder.embed.rows[...]
-        flat = jnp.einsum("nd,vd->nv", hidden.reshape(-1, hidden.shape[-1]), rows)
-        return flat.reshape(*hidden.shape[:-1], len(rows))
+            kernel, product = self.head.kernel[...], "nd,dv->nv"
+        else:
+            kernel, product = self.decoder.embed.rows[...], "nd,vd->nv"
+        logits = jnp.einsum(product, flat, kernel.astype(flat.dtype), preferred_element_type=jnp.float32)
+        return logits.reshape(*hidden.shape[:-1], logits.shape[-1])
 
 
 def join(*visuals: Visual) -> Visual:

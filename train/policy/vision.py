@@ -11,24 +11,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from jax.typing import DTypeLike
 
 from train.policy.config import VisionConfig
 from train.policy.layers import LayerNorm, Linear, Table, over_layers, rotate
+from train.policy.sharding import by_rows
 
 
 class Visual(NamedTuple):
     """What the decoder needs of N pictures of V tokens each."""
 
-    embeddings: jax.Array  # float32[N, V, D]
-    deepstack: jax.Array  # float32[L, N, V, D], added after the decoder's first L layers
+    embeddings: jax.Array  # float[N, V, D]
+    deepstack: jax.Array  # float[L, N, V, D], added after the decoder's first L layers
 
 
 class VisionTower(nnx.Module):
     """Patches, `depth` transformer blocks over each picture alone, and the mergers."""
 
-    def __init__(self, config: VisionConfig) -> None:
+    def __init__(self, config: VisionConfig, compute: DTypeLike) -> None:
         c, levels = config, len(config.deepstack_visual_indexes)
-        self.config = c
+        self.config, self.compute = c, compute
         frames = c.in_channels * c.temporal_patch_size * c.patch_size**2
         self.patch_embed = Linear(frames, c.hidden_size, bias=True)
         self.positions = Table(c.num_position_embeddings, c.hidden_size)
@@ -43,13 +45,14 @@ class VisionTower(nnx.Module):
             ValueError: at trace time, when H or W is not such a multiple.
         """
         c = self.config
-        x = self._embed(patchify(pixels, c.patch_size, c.spatial_merge_size))
+        x = self._embed(patchify(pixels, c.patch_size, c.spatial_merge_size).astype(self.compute))
         rows, columns = (side // c.patch_size for side in pixels.shape[1:3])
-        x += interpolated_positions(self.positions.rows[...], rows, columns, c.spatial_merge_size)
+        table = self.positions.rows[...].astype(jnp.float32)
+        x += interpolated_positions(table, rows, columns, c.spatial_merge_size).astype(x.dtype)
         cos, sin = rope_2d(rows, columns, c.spatial_merge_size, c.head_dim)
 
         def layer(x: jax.Array, block: Block) -> tuple[jax.Array, jax.Array]:
-            x = block(x, cos, sin)
+            x = by_rows(block(x, cos, sin))
             return x, x
 
         x, outputs = over_layers(layer, x, self.blocks, c.depth)
@@ -59,21 +62,24 @@ class VisionTower(nnx.Module):
         """A still picture fills every frame of the temporal patch, so the frames' kernels add up: one
         small product.
 
-        float32[N, P, C, p, p] -> [N, P, D].
+        float[N, P, C, p, p] -> [N, P, D].
         """
         c = self.config
-        kernel = self.patch_embed.kernel[...].reshape(
-            c.in_channels, c.temporal_patch_size, c.patch_size**2, -1
+        kernel = (
+            self.patch_embed.kernel[...]
+            .astype(patches.dtype)
+            .reshape(c.in_channels, c.temporal_patch_size, c.patch_size**2, -1)
         )
         flat = patches.reshape(-1, c.in_channels * c.patch_size**2)
-        x = flat @ kernel.sum(1).reshape(flat.shape[-1], -1) + _required(self.patch_embed.bias)[...]
+        x = flat @ kernel.sum(1).reshape(flat.shape[-1], -1)
+        x += _required(self.patch_embed.bias)[...].astype(x.dtype)
         return x.reshape(*patches.shape[:2], -1)
 
     def _deepstack(self, outputs: jax.Array) -> jax.Array:
         """Merged outputs of the chosen blocks; outputs [depth, N, P, d] -> [L, N, V, D]."""
         if self.deepstack is None:
             empty = jax.eval_shape(self.merger, outputs[0])
-            return jnp.zeros((0, *empty.shape))
+            return jnp.zeros((0, *empty.shape), empty.dtype)
         chosen = [outputs[index] for index in self.config.deepstack_visual_indexes]
         pairs = (self.deepstack, jnp.stack(chosen))
         return over_layers(lambda _, pair: (None, pair[0](pair[1])), None, pairs, len(chosen))[1]
@@ -100,8 +106,9 @@ class Block(nnx.Module):
         qkv = self.qkv(x).reshape(n, patches, 3, self.heads, -1)
         q, k, v = jnp.moveaxis(qkv, (2, 3), (0, 2))  # each [N, heads, P, d]
         q, k = rotate(q, cos, sin), rotate(k, cos, sin)
-        weights = jax.nn.softmax(jnp.einsum("nhqd,nhkd->nhqk", q, k) * q.shape[-1] ** -0.5, axis=-1)
-        mixed = jnp.einsum("nhqk,nhkd->nhqd", weights, v)
+        scores = jnp.einsum("nhqd,nhkd->nhqk", q, k, preferred_element_type=jnp.float32)
+        weights = jax.nn.softmax(scores * q.shape[-1] ** -0.5, axis=-1)
+        mixed = jnp.einsum("nhqk,nhkd->nhqd", weights.astype(v.dtype), v)
         return jnp.swapaxes(mixed, 1, 2).reshape(n, patches, size)
 
 

@@ -3,6 +3,8 @@
 One table names every module here and there. Linear kernels are transposed ([inputs, outputs] here),
 stacked layers are cut apart, and the patch convolution is flattened; nothing else differs. Sources for the
 names: the state dict of transformers 4.57 and 5 (the same).
+
+Weights stream: one stacked array after another, of each only the parts that this process's devices hold.
 """
 
 import json
@@ -10,19 +12,25 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from flax import nnx
+from flax.traverse_util import flatten_dict, unflatten_dict
+from jax.sharding import Mesh
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from train.policy.config import PolicyConfig, read_config, write_config
 from train.policy.errors import PolicyError
+from train.policy.layers import adapter_weight
 from train.policy.model import Model
+from train.policy.sharding import fetch, parameter_sharding, shard
 
 Params = dict[str, Any]  # nested dicts of arrays, `nnx.to_pure_dict` of the model's state
 
@@ -63,12 +71,48 @@ _MODULES = {
 }
 
 
+@dataclass(frozen=True)
+class LoadConfig:
+    """How a checkpoint is held in memory."""
+
+    learns: Literal["all", "text", "adapters", "nothing"] = "all"
+    """Which parameters training changes; text is all but the vision tower. These are float32. Kernels and
+    tables that do not learn are kept in the type of `compute`."""
+    compute: Literal["float32", "bfloat16"] = "float32"
+    """Type of the activations. Sums that need more are taken in float32."""
+    lora_rank: int = 0
+    """Rank of the adapters; 0 makes none."""
+
+
+PLAIN = LoadConfig()
+
+
 class Policy(NamedTuple):
-    """A model split at the edge: `nnx.merge(graphdef, params)` inside jit, with `graphdef` static."""
+    """A model split at the edge: `nnx.merge(graphdef, params)` inside jit, with `graphdef` static. With a
+    mesh its parameters are spread over it."""
 
     config: PolicyConfig
     graphdef: nnx.GraphDef
     params: Params
+    load: LoadConfig = PLAIN
+    mesh: Mesh | None = None
+
+    @property
+    def sees_fixedly(self) -> bool:
+        """The vision tower never changes: what it makes of a picture can be kept."""
+        return self.config.vision is not None and self.load.learns != "all"
+
+    def split(self, params: Params) -> tuple[Params, Params]:
+        """Parameters as (those that learn, the others)."""
+        flat = _flat(params)
+        learnt = {path: leaf for path, leaf in flat.items() if _learns(self.load, path)}
+        fixed = {path: leaf for path, leaf in flat.items() if path not in learnt}
+        return unflatten_dict(learnt), unflatten_dict(fixed)
+
+
+def join(learnt: Params, fixed: Params) -> Params:
+    """The inverse of `Policy.split`."""
+    return unflatten_dict(_flat(fixed) | _flat(learnt))
 
 
 class Tensor(NamedTuple):
@@ -82,7 +126,7 @@ class Tensor(NamedTuple):
 
 def init_policy(config: PolicyConfig, key: jax.Array) -> Policy:
     """A random start as in transformers: kernels and tables normal(0, 0.02), norms one, biases zero."""
-    graphdef, shapes = _abstract(config)
+    graphdef, shapes = abstract_parameters(config, PLAIN)
 
     def fill(path: Any, leaf: jax.ShapeDtypeStruct) -> jax.Array:
         kind, name = path[-1].key, jax.tree_util.keystr(path)
@@ -93,8 +137,10 @@ def init_policy(config: PolicyConfig, key: jax.Array) -> Policy:
     return Policy(config, graphdef, jax.tree_util.tree_map_with_path(fill, shapes))
 
 
-def load_policy(directory: str | Path) -> Policy:
-    """Reads config.json and model.safetensors (or its shards) of `directory`; every tensor becomes float32.
+def load_policy(directory: str | Path, load: LoadConfig = PLAIN, mesh: Mesh | None = None) -> Policy:
+    """Reads config.json and model.safetensors (or its shards) of `directory`, onto the mesh if there is one.
+
+    New adapters add nothing: `down` is normal with variance 1 / inputs, `up` zero.
 
     Raises:
         PolicyError: one line about the first kind of fault found: an unreadable or absent file or shard,
@@ -102,35 +148,77 @@ def load_policy(directory: str | Path) -> Policy:
     """
     directory = Path(directory)
     config = read_config(directory)
-    graphdef, shapes = _abstract(config)
+    graphdef, shapes = abstract_parameters(config, load)
     wanted = list(_tensors(config, shapes))
+    params = {}
     with ExitStack() as stack:
         stored = _open(directory, stack)
         _check(directory, config, wanted, stored)
-        params = jax.tree.map(lambda leaf: np.empty(leaf.shape, np.float32), shapes)
-        for tensor in wanted:
-            _place(params, tensor, stored[tensor.name].get_tensor(tensor.name))
-    return Policy(config, graphdef, jax.tree.map(jnp.asarray, params))
+        for path, tensors in groupby(wanted, key=lambda tensor: tensor.path):
+            leaf = _leaf(shapes, path)
+            part = _Reader(list(tensors), leaf, stored)
+            if mesh is None:
+                params[path] = jnp.asarray(part((slice(None),) * len(leaf.shape)))
+            else:
+                sharding = parameter_sharding(mesh, path, leaf.shape)
+                params[path] = jax.make_array_from_callback(leaf.shape, sharding, part)
+    fixed = unflatten_dict(params)
+    adapters = shard(mesh, _new_adapters(shapes))
+    return Policy(config, graphdef, join(adapters, fixed), load, mesh)
+
+
+class _Reader:
+    """Reads the part of an array that a device holds; several devices may hold the same."""
+
+    def __init__(self, tensors: list[Tensor], leaf: jax.ShapeDtypeStruct, stored: dict[str, Any]) -> None:
+        self.tensors, self.leaf, self.stored = tensors, leaf, stored
+        self.parts: dict[str, np.ndarray] = {}
+
+    def __call__(self, index: Any) -> np.ndarray:
+        if str(index) not in self.parts:
+            self.parts[str(index)] = self._read(index)
+        return self.parts[str(index)]
+
+    def _read(self, index: tuple[slice, ...]) -> np.ndarray:
+        if self.tensors[0].layer is None:
+            return self._tensor(self.tensors[0], index).astype(self.leaf.dtype)
+        layers, rest = self.tensors[index[0]], index[1:]
+        shape = [len(range(*cut.indices(n))) for cut, n in zip(rest, self.leaf.shape[1:], strict=True)]
+        part = np.empty((len(layers), *shape), self.leaf.dtype)
+        for i, tensor in enumerate(layers):
+            part[i] = self._tensor(tensor, rest)
+        return part
+
+    def _tensor(self, tensor: Tensor, index: tuple[slice, ...]) -> np.ndarray:
+        stored = self.stored[tensor.name].get_slice(tensor.name)
+        if tensor.path[-1] != "kernel":
+            return stored[index]
+        if len(tensor.shape) > 2:  # the patch convolution
+            return stored[:].reshape(tensor.shape[0], -1).T[index]
+        return stored[index[::-1]].T
 
 
 def save_policy(
     policy: Policy, directory: str | Path, *, source: str | Path | None = None, dtype: Any = None
 ) -> None:
-    """Writes `directory` as a checkpoint `from_pretrained` of transformers loads.
+    """Writes `directory` as a checkpoint `from_pretrained` of transformers loads. Of several processes all
+    must call it; the first one writes.
 
     Args:
         source: a checkpoint directory whose other files (config, tokenizer, processor, template) are
             copied as they are. None: only config.json is written, from `policy.config`.
         dtype: of the tensors on disk. None: of each tensor as in `source`, float32 without one.
     """
-    directory = Path(directory)
+    directory, params = Path(directory), fetch(policy.params)
+    if jax.process_index():
+        return
     directory.mkdir(parents=True, exist_ok=True)
     if source is None:
         write_config(policy.config, directory)
     else:
         _copy_side_files(Path(source), directory)
-    _, shapes = _abstract(policy.config)
-    host = jax.device_get(policy.params)
+    _, shapes = abstract_parameters(policy.config, PLAIN)
+    host = merge_adapters(params)
     dtypes = {} if source is None or dtype is not None else _dtypes(Path(source))
     tensors = {
         t.name: _extract(host, t).astype(dtypes.get(t.name, dtype or np.float32))
@@ -139,15 +227,57 @@ def save_policy(
     save_file(tensors, directory / FILE, metadata={"format": "pt"})
 
 
-def _abstract(config: PolicyConfig) -> tuple[nnx.GraphDef, Params]:
-    graphdef, state = nnx.split(nnx.eval_shape(lambda: Model(config)))
-    return graphdef, nnx.to_pure_dict(state)
+def merge_adapters(params: Params) -> Params:
+    """NumPy parameters without adapters: their products are added to the kernels, in float32."""
+    flat = _flat(params)
+    merged = {path: leaf for path, leaf in flat.items() if "adapter" not in path}
+    for path in [path for path in flat if path[-2:] == ("adapter", "down")]:
+        down, up, kernel = flat[path], flat[(*path[:-1], "up")], (*path[:-2], "kernel")
+        merged[kernel] = merged[kernel].astype(np.float32) + adapter_weight(down) * (down @ up)
+    return unflatten_dict(merged)
+
+
+def abstract_parameters(config: PolicyConfig, load: LoadConfig) -> tuple[nnx.GraphDef, Params]:
+    """The model's structure and `jax.ShapeDtypeStruct`s of its parameters; nothing is allocated."""
+    graphdef, state = nnx.split(nnx.eval_shape(lambda: Model(config, load.compute, load.lora_rank)))
+    flat = _flat(nnx.to_pure_dict(state))
+    return graphdef, unflatten_dict(
+        {path: jax.ShapeDtypeStruct(leaf.shape, _dtype(load, path)) for path, leaf in flat.items()}
+    )
+
+
+def _dtype(load: LoadConfig, path: tuple[str, ...]) -> Any:
+    large = path[-1] in ("kernel", "rows")
+    return jnp.dtype(load.compute if large and not _learns(load, path) else "float32")
+
+
+def _learns(load: LoadConfig, path: tuple[str, ...]) -> bool:
+    return {
+        "all": True,
+        "text": path[0] != "vision",
+        "adapters": "adapter" in path,
+        "nothing": False,
+    }[load.learns]
+
+
+def _new_adapters(shapes: Params) -> Params:
+    """`down` from the names of the modules alone, so that a resumed or a distributed run makes the same."""
+
+    def fill(path: tuple[str, ...], leaf: jax.ShapeDtypeStruct) -> jax.Array:
+        if path[-1] == "up":
+            return jnp.zeros(leaf.shape)
+        key = jax.random.key(_stable_hash(".".join(path)))
+        return jax.random.normal(key, leaf.shape) * leaf.shape[-2] ** -0.5
+
+    flat = _flat(shapes)
+    return unflatten_dict({path: fill(path, leaf) for path, leaf in flat.items() if "adapter" in path})
 
 
 def _tensors(config: PolicyConfig, shapes: Params) -> Iterator[Tensor]:
     """Every tensor of a checkpoint, from the abstract parameters."""
-    for keys, leaf in jax.tree_util.tree_leaves_with_path(shapes):
-        path = tuple(key.key for key in keys)
+    for path, leaf in _flat(shapes).items():
+        if "adapter" in path:
+            continue
         module = _module(config, ".".join(path[:-1]))
         name = f"{module}.{'bias' if path[-1] == 'bias' else 'weight'}"
         stacked = "{}" in module
@@ -167,24 +297,23 @@ def _module(config: PolicyConfig, name: str) -> str:
     return _MODULES[name].replace("DECODER", config.family.decoder)
 
 
-def _place(params: Params, tensor: Tensor, value: np.ndarray) -> None:
-    """Copies one tensor from disk into its preallocated leaf."""
-    leaf = _leaf(params, tensor)
-    leaf[...] = value.reshape(len(value), -1).T if tensor.path[-1] == "kernel" else value
-
-
 def _extract(params: Params, tensor: Tensor) -> np.ndarray:
-    """The inverse of `_place`. safetensors writes the bytes of a view in memory order, hence contiguous."""
-    leaf = _leaf(params, tensor)
+    """One tensor as it is on disk; contiguous, as safetensors writes the bytes of a view in memory order."""
+    leaf = _leaf(params, tensor.path)
+    leaf = leaf if tensor.layer is None else leaf[tensor.layer]
     leaf = leaf.T if tensor.path[-1] == "kernel" else leaf
     return np.ascontiguousarray(leaf.reshape(tensor.shape))
 
 
-def _leaf(params: Params, tensor: Tensor) -> np.ndarray:
+def _flat(params: Params) -> dict[tuple[str, ...], Any]:
+    return flatten_dict(params)  # type: ignore[return-value]
+
+
+def _leaf(params: Params, path: tuple[str, ...]) -> Any:
     leaf: Any = params
-    for key in tensor.path:
-        leaf = leaf[key]
-    return leaf[...] if tensor.layer is None else leaf[tensor.layer]
+    for name in path:
+        leaf = leaf[name]
+    return leaf
 
 
 def _open(directory: Path, stack: ExitStack) -> dict[str, Any]:
