@@ -11,6 +11,8 @@ from train.agent import Agent
 from train.batches import Answer, Pack, bucket, packed_batch, prompt_batch, split_answers
 from train.policy.chat import PromptRow
 
+PICTURE = jax.ShapeDtypeStruct((8, 8, 3), np.uint8)
+
 
 def pack(prompt: int, *answers: int, seed: int = 0) -> Pack:
     """A prompt of `prompt` tokens, its first four a picture, and answers of these lengths; numbers differ."""
@@ -20,7 +22,7 @@ def pack(prompt: int, *answers: int, seed: int = 0) -> Pack:
     row = PromptRow(tokens, np.tile(np.arange(prompt, dtype=np.int32), (3, 1)), slots, prompt)
     return Pack(
         row,
-        rng.integers(0, 256, (8, 8, 3), np.uint8),
+        rng.integers(0, 256, PICTURE.shape, np.uint8),
         [
             Answer(
                 rng.integers(1, 100, n, np.int32), rng.normal(size=n).astype(np.float32), float(rng.normal())
@@ -37,10 +39,10 @@ def test_the_smallest_bucket_that_holds_it() -> None:
 
 def test_prompts_are_padded_on_the_right() -> None:
     rows = [pack(7).prompt, pack(5, seed=1).prompt]
-    pixels = np.stack([pack(7).pixels, pack(5, seed=1).pixels])
+    pixels = np.stack([pack(7).shown, pack(5, seed=1).shown])
     batch = jax.device_get(prompt_batch(rows, pixels, 4, 9))
     assert batch.tokens.shape == (4, 9)
-    assert batch.pixels.shape == (4, 8, 8, 3)
+    assert batch.pictures.shape == (4, 8, 8, 3)
     assert list(batch.lengths) == list(batch.next_position) == [7, 5, 0, 0]
     for i, row in enumerate(rows):
         np.testing.assert_array_equal(batch.tokens[i, : len(row)], row.tokens)
@@ -49,13 +51,13 @@ def test_prompts_are_padded_on_the_right() -> None:
         assert set(batch.image_slots[i, len(row) :]) == {-1}
     assert list(batch.image_slots[0, :4]) == [0, 1, 2, 3]
     assert list(batch.image_slots[1, :4]) == [4, 5, 6, 7]
-    np.testing.assert_array_equal(batch.pixels[:2], pixels)
-    assert not batch.pixels[2:].any()
+    np.testing.assert_array_equal(batch.pictures[:2], pixels)
+    assert not batch.pictures[2:].any()
 
 
 def test_a_packed_batch_says_where_each_token_is_predicted() -> None:
     packs = [pack(6, 3, 2), pack(5, 4, seed=1)]
-    batch = jax.device_get(packed_batch(packs, 3, 12, 16, (8, 8, 3)))
+    batch = jax.device_get(packed_batch(packs, 3, 12, 16, PICTURE))
     answers = [answer for p in packs for answer in p.answers]
     np.testing.assert_array_equal(batch.target[:9], np.concatenate([a.tokens for a in answers]))
     np.testing.assert_array_equal(batch.logprobs[:9], np.concatenate([a.logprobs for a in answers]))
@@ -75,7 +77,7 @@ def test_tokens_may_be_read_without_being_learnt() -> None:
     weights = np.array([0.5, 0.25, 0.0], np.float32)
     first = replace(given.answers[0], advantage=weights, learnt=np.array([True, False, True]))
     given = replace(given, answers=[first, given.answers[1]])
-    batch = jax.device_get(packed_batch([given], 2, 12, 16, (8, 8, 3)))
+    batch = jax.device_get(packed_batch([given], 2, 12, 16, PICTURE))
     assert list(batch.mask[:6]) == [True, False, True, True, True, False]
     assert list(batch.segment[0]) == [0] * 6 + [1] * 3 + [2] * 2 + [-1]
     assert batch.advantages[0] == 0.5
@@ -86,7 +88,7 @@ def test_split_answers_keeps_order_and_length() -> None:
     parts = split_answers(whole, 20, 100)
     assert [[len(a.tokens) for a in part.answers] for part in parts] == [[5, 5], [3], [9], [2]]
     assert [id(a) for part in parts for a in part.answers] == [id(a) for a in whole.answers]
-    assert all(part.prompt is whole.prompt and part.pixels is whole.pixels for part in parts)
+    assert all(part.prompt is whole.prompt and part.shown is whole.shown for part in parts)
     assert split_answers(whole, 100, 100) == [whole]
     few = split_answers(whole, 100, 12)
     assert [part.answer_length for part in few] == [10, 12, 2]

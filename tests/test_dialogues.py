@@ -120,7 +120,7 @@ def test_logprobs_are_those_of_one_plain_pass(talker: Agent, rollout: Rollout) -
 def logprobs(talker: Agent, temperature: float, rows: Prompt) -> jax.Array:
     """float32[B, P - 1]: log-probability of each token but the first given those before it."""
     model = nnx.merge(talker.policy.graphdef, talker.policy.params)
-    visual = model.encode_images(rows.pixels)
+    visual = model.encode_images(rows.pictures)
     hidden, _ = model(rows.tokens, rows.positions, visual=visual, image_slots=rows.image_slots)
     logits = jnp.where(talker.actor.allowed, model.logits(hidden) / temperature, -1e9)
     return jnp.take_along_axis(jax.nn.log_softmax(logits)[:, :-1], rows.tokens[:, 1:, None], 2)[..., 0]
@@ -154,7 +154,7 @@ def test_only_sampled_tokens_are_learnt(talker: Agent, rollout: Rollout) -> None
         np.testing.assert_array_equal(batch.tokens[i, : len(ids)], ids)
         assert list(batch.segment[i]) == [0] * len(ids) + [-1] * (WIDTH - len(ids))
         for t, turn in enumerate(turns):
-            np.testing.assert_array_equal(batch.pixels[i * TURNS + t], turn.pixels)
+            np.testing.assert_array_equal(batch.pictures[i * TURNS + t], turn.pixels)
     cut = [(a, b) for turns in conversations for a, b in pairwise(turns)]
     for turn, following in cut:
         closed = turn.tokens[-1] == talker.chat.end

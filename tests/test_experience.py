@@ -97,7 +97,7 @@ def test_answers_to_the_same_picture_and_text_share_a_pack() -> None:
     found = make_experience(rollout(RETURNS[:4], turns), 4, 100, rng(), ONE_TYPE[:4], GRPO)
     packs = sorted(found.packs, key=lambda pack: -len(pack.answers))
     assert [[int(a.tokens[0]) for a in pack.answers] for pack in packs] == [[0, 1, 1], [3, 0], [2]]
-    assert [pack.pixels[0, 0, 0] for pack in packs] == [0, 0, 1]
+    assert [pack.shown[0, 0, 0] for pack in packs] == [0, 0, 1]
 
 
 def test_every_type_weighs_alike() -> None:

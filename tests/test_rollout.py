@@ -185,7 +185,7 @@ def test_the_board_in_words_can_stay(random_model: Path, observation: str) -> No
         assert "Board:" in turn.text
         assert "Rules:" not in turn.text
         assert turn.prompt.pictured == (observation == "both")
-        assert turn.pixels.shape == tiny.PICTURE  # for the replay
+        assert turn.pixels.shape == tiny.PICTURE.shape  # for the replay
     packs = [Pack(t.prompt, t.pixels, [Answer(t.tokens, t.logprobs, 1.0)]) for t in played.turns]
     found = tiny.answer_logprobs(reader, reader.policy.params, packs)
     for turn, logprobs in zip(played.turns, found, strict=True):

@@ -124,7 +124,7 @@ class Scripted:
         nothing = np.zeros(len(success), np.int32)
         return Rollout(
             success.astype(np.float32), success, nothing + 1, np.zeros(4, np.int32), 0, [],
-            np.zeros((len(success), *tiny.PICTURE), np.uint8),
+            np.zeros((len(success), *tiny.PICTURE.shape), np.uint8),
         )  # fmt: skip
 
 

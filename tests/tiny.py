@@ -26,7 +26,7 @@ from train.turns import ActorConfig
 
 ENVS = "frozen_lake,rotate_matrix"
 CANVAS, SLOTS, GROUP, GROUPS = 64, 8, 4, 2
-PICTURE = (CANVAS, CANVAS, 3)
+PICTURE = jax.ShapeDtypeStruct((CANVAS, CANVAS, 3), np.uint8)
 ACTOR = ActorConfig(max_new_tokens=12, rows=8, prompts=4, prompt_buckets=(160,))
 LEARNER = LearnerConfig(micro_tokens=1536, answer_tokens=256)
 LENGTH = 192  # of a pack
@@ -102,7 +102,7 @@ def practice(agent: Agent, params: Params, seed: int) -> list[Pack]:
     rng = np.random.default_rng(seed)
     shown = demonstrations(agent, seed)
     packs = [
-        Pack(a.prompt, a.pixels, [a.answers[0], b.answers[0]])
+        Pack(a.prompt, a.shown, [a.answers[0], b.answers[0]])
         for a, b in zip(shown[::2], shown[1::2], strict=True)
     ]
     known = iter(answer_logprobs(agent, params, packs))
@@ -151,7 +151,7 @@ def alone(packs: list[Pack], length: int = LENGTH) -> Prompt:
                     prompt.next_position + n,
                 )
             )
-            pixels.append(pack.pixels)
+            pixels.append(pack.shown)
     return prompt_batch(rows, np.stack(pixels), len(rows), length)
 
 
@@ -161,7 +161,7 @@ def plain_logprobs(graphdef: nnx.GraphDef, params: Params, rows: Prompt, allowed
     hidden, _ = model(
         rows.tokens,
         rows.positions,
-        visual=model.encode_images(rows.pixels),
+        visual=model.encode_images(rows.pictures),
         image_slots=rows.image_slots,
     )
     logprobs = jax.nn.log_softmax(jnp.where(allowed, model.logits(hidden), -1e9))

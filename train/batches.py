@@ -31,10 +31,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Pack:
-    """A prompt, its picture uint8[H, W, 3] and its answers."""
+    """A prompt, what the policy was shown of its picture (`train.eyes`) and its answers."""
 
     prompt: PromptRow
-    pixels: np.ndarray
+    shown: np.ndarray
     answers: list[Answer]
 
     @property
@@ -46,18 +46,18 @@ class Pack:
         return sum(len(answer.tokens) for answer in self.answers)
 
     @property
-    def picture(self) -> tuple[int, ...] | None:
-        """The shape of a picture, None where none is shown."""
-        return self.pixels.shape if self.prompt.pictured else None
+    def picture(self) -> jax.ShapeDtypeStruct | None:
+        """Shape and type of what is shown of a picture, None where none is."""
+        return jax.ShapeDtypeStruct(self.shown.shape, self.shown.dtype) if self.prompt.pictured else None
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """An episode of one conversation: in every turn a prompt that goes on from all before it, its picture of
-    pixels uint8[turns, H, W, 3], and one answer."""
+    """An episode of one conversation: in every turn a prompt that goes on from all before it, what was shown
+    of its picture [turns, ...], and one answer."""
 
     prompts: list[PromptRow]
-    pixels: np.ndarray
+    shown: np.ndarray
     answers: list[Answer]
 
     @property
@@ -69,8 +69,9 @@ class Dialogue:
         return sum(len(answer.tokens) for answer in self.answers)
 
     @property
-    def picture(self) -> tuple[int, ...] | None:
-        return self.pixels.shape[1:] if self.prompts[0].pictured else None
+    def picture(self) -> jax.ShapeDtypeStruct | None:
+        pictured = self.prompts[0].pictured
+        return jax.ShapeDtypeStruct(self.shown.shape[1:], self.shown.dtype) if pictured else None
 
 
 class PackedBatch(NamedTuple):
@@ -80,7 +81,7 @@ class PackedBatch(NamedTuple):
     positions: jax.Array  # int32[3, M, L]
     image_slots: jax.Array  # int32[M, L]
     segment: jax.Array  # int32[M, L]: 0 prompt or dialogue, k the k-th answer to a prompt, -1 padding
-    pixels: jax.Array  # uint8[M * K, H, W, 3], K a row, or none where the policy is shown no pictures
+    pictures: jax.Array  # what `Model.see` takes of M * K, K a row, or of none where none are shown
     source: jax.Array  # int32[N]: the place, of M * L, whose hidden state predicts the target
     target: jax.Array  # int32[N]
     logprobs: jax.Array  # float32[N], when sampled
@@ -99,9 +100,9 @@ def bucket(length: int, buckets: Sequence[int]) -> int:
 NO_PICTURES = np.zeros((0, 1, 1, 3), np.uint8)
 
 
-def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, length: int) -> Prompt:
-    """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty. `pixels`
-    uint8[rows, H, W, 3], or NO_PICTURES."""
+def prompt_batch(rows: Sequence[PromptRow], shown: np.ndarray, size: int, length: int) -> Prompt:
+    """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty. `shown` is what
+    is shown of their pictures [rows, ...], or NO_PICTURES."""
     tokens = np.zeros((size, length), np.int32)
     positions = np.zeros((3, size, length), np.int32)
     slots = np.full((size, length), -1, np.int32)
@@ -111,10 +112,10 @@ def prompt_batch(rows: Sequence[PromptRow], pixels: np.ndarray, size: int, lengt
         tokens[i, :n], positions[:, i, :n] = row.tokens, row.positions
         slots[i, :n] = _batch_slots(row, i)
         lengths[i], following[i] = n, row.next_position
-    pictures = pixels
-    if pixels is not NO_PICTURES:
-        pictures = np.zeros((size, *pixels.shape[1:]), np.uint8)
-        pictures[: len(rows)] = pixels
+    pictures = shown
+    if shown is not NO_PICTURES:
+        pictures = np.zeros((size, *shown.shape[1:]), shown.dtype)
+        pictures[: len(rows)] = shown
     arrays = (tokens, positions, slots, lengths, following, pictures)
     return Prompt(*map(jnp.asarray, arrays))
 
@@ -124,17 +125,18 @@ def packed_batch(
     size: int,
     length: int,
     answer_tokens: int,
-    picture: tuple[int, ...] | None,
+    picture: jax.ShapeDtypeStruct | None,
     pictures: int = 1,
 ) -> PackedBatch:
-    """Up to `size` packs as one batch, with room for so many pictures in each; `picture` is the shape of a
-    picture, None where none is shown."""
+    """Up to `size` packs as one batch, with room for so many pictures in each; `picture` is the shape and
+    type of what is shown of one, None where none is."""
+    none = picture is None
     buffers = {
         "tokens": np.zeros((size, length), np.int32),
         "positions": np.zeros((3, size, length), np.int32),
         "image_slots": np.full((size, length), -1, np.int32),
         "segment": np.full((size, length), -1, np.int32),
-        "pixels": NO_PICTURES if picture is None else np.zeros((size * pictures, *picture), np.uint8),
+        "pictures": NO_PICTURES if none else np.zeros((size * pictures, *picture.shape), picture.dtype),
         "source": np.zeros(answer_tokens, np.int32),
         "target": np.zeros(answer_tokens, np.int32),
         "logprobs": np.zeros(answer_tokens, np.float32),
@@ -164,13 +166,13 @@ def split_answers(pack: Pack | Dialogue, longest: int, answer_tokens: int) -> li
             room = most
         parts[-1].append(answer)
         room -= len(answer.tokens)
-    return [Pack(pack.prompt, pack.pixels, part) for part in parts]
+    return [Pack(pack.prompt, pack.shown, part) for part in parts]
 
 
 def _place_pack(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> int:
     """Writes a pack into row i, its answers after the `done` answer tokens there are; the new number."""
     prompt = pack.prompt
-    _place_prompt(batch, i, 0, prompt, pack.pixels, 0)
+    _place_prompt(batch, i, 0, prompt, pack.shown, 0)
     at, last = len(prompt), len(prompt) - 1
     for k, answer in enumerate(pack.answers, start=1):
         _place_answer(batch, i, at, answer, k, last, prompt.next_position, done)
@@ -181,10 +183,10 @@ def _place_pack(batch: dict[str, np.ndarray], i: int, pack: Pack, done: int) -> 
 def _place_dialogue(batch: dict[str, np.ndarray], i: int, dialogue: Dialogue, done: int) -> int:
     """The same of a dialogue."""
     at = 0
-    for t, (prompt, pixels, answer) in enumerate(
-        zip(dialogue.prompts, dialogue.pixels, dialogue.answers, strict=True)
+    for t, (prompt, shown, answer) in enumerate(
+        zip(dialogue.prompts, dialogue.shown, dialogue.answers, strict=True)
     ):
-        _place_prompt(batch, i, at, prompt, pixels, t)
+        _place_prompt(batch, i, at, prompt, shown, t)
         at += len(prompt)
         _place_answer(batch, i, at, answer, 0, at - 1, prompt.next_position, done)
         at, done = at + len(answer.tokens), done + len(answer.tokens)
@@ -192,16 +194,16 @@ def _place_dialogue(batch: dict[str, np.ndarray], i: int, dialogue: Dialogue, do
 
 
 def _place_prompt(
-    batch: dict[str, np.ndarray], i: int, at: int, prompt: PromptRow, pixels: np.ndarray, picture: int
+    batch: dict[str, np.ndarray], i: int, at: int, prompt: PromptRow, shown: np.ndarray, picture: int
 ) -> None:
     """Writes a prompt at place `at` of row i and its picture as the row's `picture`-th."""
     here = slice(at, at + len(prompt))
-    number = i * (len(batch["pixels"]) // len(batch["tokens"])) + picture
+    number = i * (len(batch["pictures"]) // len(batch["tokens"])) + picture
     batch["tokens"][i, here], batch["positions"][:, i, here] = prompt.tokens, prompt.positions
     batch["image_slots"][i, here] = _batch_slots(prompt, number)
     batch["segment"][i, here] = 0
-    if len(batch["pixels"]):
-        batch["pixels"][number] = pixels
+    if len(batch["pictures"]):
+        batch["pictures"][number] = shown
 
 
 def _place_answer(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import jax
 import numpy as np
 
-from train.batches import NO_PICTURES, bucket, prompt_batch
+from train.batches import bucket, prompt_batch
 from train.policy.chat import Chat, PromptRow
 from train.policy.decoder import KVCache
 from train.policy.generate import Completion, Prompt
@@ -40,7 +40,8 @@ class _Call:
 
 class Dialogues:
     """The conversations of a batch of episodes, of which those of the rows `single` bool[B] end after a turn.
-    `buckets` are padded lengths of what is read in a turn, `capacities` those of the caches."""
+    `buckets` are padded lengths of what is read in a turn, `capacities` those of the caches. `show` says what
+    the policy is shown of pictures uint8[N, H, W, 3]."""
 
     def __init__(
         self,
@@ -50,8 +51,10 @@ class Dialogues:
         capacities: Sequence[int],
         single: np.ndarray,
         converse: Converse,
+        show: Callable[[np.ndarray], np.ndarray],
     ) -> None:
-        self.chat, self.config, self.single, self.converse = chat, config, single, converse
+        self.chat, self.config, self.single = chat, config, single
+        self.converse, self.show = converse, show
         self.buckets, self.capacities = buckets, capacities
         self.calls: list[_Call] = []
         self.last: dict[int, Turn] = {}  # of every row
@@ -64,9 +67,12 @@ class Dialogues:
         if not self.calls:
             self.calls = self._deal(prompts)
         self.calls = [call for call in self.calls if any(row in texts for row in call.rows)]
-        pending = [(call, self._sample(call, prompts, pixels, keys)) for call in self.calls]
+        pending = []
+        for call in self.calls:
+            shown = self.show(pixels[call.rows])
+            pending.append((call, shown, self._sample(call, prompts, shown, keys)))
         turns = []
-        for call, completion in pending:
+        for call, shown, completion in pending:
             tokens, logprobs, lengths = (
                 np.asarray(x) for x in (completion.tokens, completion.logprobs, completion.lengths)
             )
@@ -74,8 +80,9 @@ class Dialogues:
             for j, row in enumerate(call.rows):
                 if row in texts:
                     said = slice(lengths[j])
-                    shown = (row, prompts[row], texts[row], pixels[row])
-                    turns.append(Turn(*shown, tokens[j, said], logprobs[j, said], replies[j]))
+                    asked = (row, prompts[row], texts[row], pixels[row])
+                    features = shown[j] if shown.dtype != np.uint8 else None
+                    turns.append(Turn(*asked, tokens[j, said], logprobs[j, said], replies[j], features))
                     self.filled[row] += lengths[j] - 1
         self.last |= {turn.row: turn for turn in turns}
         return turns
@@ -98,7 +105,7 @@ class Dialogues:
         return [_Call(order[at : at + size]) for at in range(0, len(order), size)]
 
     def _sample(
-        self, call: _Call, prompts: Mapping[int, PromptRow], pixels: np.ndarray, keys: jax.Array
+        self, call: _Call, prompts: Mapping[int, PromptRow], shown: np.ndarray, keys: jax.Array
     ) -> Completion:
         """Reads and says what is new in a call's conversations; the cache grows where it must."""
         new = [self._unread(row, prompts[row]) if row in prompts else NOTHING for row in call.rows]
@@ -109,7 +116,6 @@ class Dialogues:
         if call.cache is not None:
             slots = max(slots, call.cache.keys.shape[3])
             call.cache = enlarge(call.cache, slots)
-        shown = pixels[call.rows] if self.chat.grids else NO_PICTURES
         batch = prompt_batch(new, shown, self.config.rows, call.length)
         padded = np.resize(call.rows, self.config.rows)
         completion, call.cache = self.converse(batch, call.cache, keys[padded], slots)

@@ -106,7 +106,7 @@ def _packs(rollout: Rollout, units: list[list[int]], advantages: Sequence[float]
     return [
         Pack(
             rollout.turns[alike[0]].prompt,
-            rollout.turns[alike[0]].pixels,
+            rollout.turns[alike[0]].shown,
             [Answer(rollout.turns[i].tokens, rollout.turns[i].logprobs, advantages[i]) for i in alike],
         )
         for alike in same.values()
@@ -119,7 +119,7 @@ def _dialogues(rollout: Rollout, units: list[list[int]], advantages: Sequence[fl
     return [
         Dialogue(
             [turn.prompt for turn, _ in episode],
-            np.stack([turn.pixels for turn, _ in episode]),
+            np.stack([turn.shown for turn, _ in episode]),
             [Answer(turn.tokens, turn.logprobs, advantage) for turn, advantage in episode],
         )
         for episode in episodes

@@ -138,7 +138,7 @@ class Learner:
         return batches
 
     def _batch(
-        self, packs: Sequence[Pack | Dialogue], length: int, picture: tuple[int, ...] | None
+        self, packs: Sequence[Pack | Dialogue], length: int, picture: jax.ShapeDtypeStruct | None
     ) -> PackedBatch:
         answers, pictures = self.config.answer_tokens, self.most_pictures(length)
         return packed_batch(packs, self.batch_size(length), length, answers, picture, pictures)
@@ -146,9 +146,9 @@ class Learner:
     def batch_size(self, length: int) -> int:
         return max(1, self.config.micro_tokens // length)
 
-    def compile(self, state: LearnerState, picture: tuple[int, ...] | None) -> None:
+    def compile(self, state: LearnerState, picture: jax.ShapeDtypeStruct | None) -> None:
         """Compiles the update for packs of every length, side by side, on empty batches; `picture` is the
-        shape of a picture, None where none is shown."""
+        shape and type of what is shown of a picture, None where none is."""
 
         def compile_one(length: int) -> None:
             self._add(state, self._nothing(state), self._batch([], length, picture), 1.0, False)
@@ -180,10 +180,14 @@ def answer_hidden(model: Model, batch: PackedBatch, remat: bool = False) -> jax.
     same = (segment[:, None, :] == segment[:, :, None]) | (segment[:, None, :] == 0)
     length = segment.shape[1]
     causal = jnp.arange(length)[None, :] <= jnp.arange(length)[:, None]
-    pictured = {}
-    if batch.pixels.shape[0]:
-        pictured = {"visual": model.encode_images(batch.pixels), "image_slots": batch.image_slots}
-    hidden, _ = model(batch.tokens, batch.positions, mask=same & causal, remat=remat, **pictured)
+    hidden, _ = model(
+        batch.tokens,
+        batch.positions,
+        visual=model.see(batch.pictures),
+        image_slots=batch.image_slots,
+        mask=same & causal,
+        remat=remat,
+    )
     return hidden.reshape(-1, hidden.shape[-1])[batch.source]
 
 

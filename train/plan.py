@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from train.batches import NO_PICTURES, packed_batch, prompt_batch
+from train.eyes import picture_of
 from train.flops import count_flops
 from train.learner import Learner, LearnerConfig, LearnerState
 from train.policy.config import PolicyConfig
@@ -101,9 +102,9 @@ def make_plan(
     update = Learner(policy, learner, vocabulary, actor.temperature, [length], schedule)
     learnt, fixed = policy.split(policy.params)
     state = LearnerState(learnt, _placed(policy.mesh, jax.eval_shape(update.optimiser.init, learnt)))
-    picture = None if sizes.canvas is None else (sizes.canvas, sizes.canvas, 3)
+    picture = None if sizes.canvas is None else picture_of(policy, sizes.canvas)
 
-    prompt = prompt_batch([], _no_pixels(picture), actor.prompts, sizes.prompt)
+    prompt = prompt_batch([], _no_pictures(picture), actor.prompts, sizes.prompt)
     keys = jax.random.split(jax.random.key(0), actor.rows)
     asked = (policy.params, *_whole(policy.mesh, (prompt, np.zeros(actor.rows, np.int32), keys)))
     sample = partial(
@@ -195,8 +196,8 @@ def _whole(mesh: Mesh | None, tree: Any) -> Any:
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here), tree)
 
 
-def _no_pixels(picture: tuple[int, ...] | None) -> np.ndarray:
-    return NO_PICTURES if picture is None else np.zeros((0, *picture), np.uint8)
+def _no_pictures(picture: jax.ShapeDtypeStruct | None) -> np.ndarray:
+    return NO_PICTURES if picture is None else np.zeros((0, *picture.shape), picture.dtype)
 
 
 def _beside(lowered: jax.stages.Lowered, resident: int) -> int:

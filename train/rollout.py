@@ -22,6 +22,7 @@ from jaxenv.mixture import Mixture, View
 from train.batches import NO_PICTURES, bucket, prompt_batch
 from train.compilation import in_threads
 from train.dialogues import Dialogues, enlarge
+from train.eyes import Eyes
 from train.memory import note, reminder
 from train.policy.chat import Chat, PromptRow
 from train.policy.decoder import KVCache
@@ -105,8 +106,8 @@ class Actor:
         self.capacities = tuple(capacities)
         self.mesh = policy.mesh
         self.allowed, self.stop = chat.allowed, chat.stop
-        canvas = mixture.envs[0].canvas
-        self.picture = (canvas, canvas, 3) if chat.grids else None  # what the policy is shown
+        self.eyes = Eyes(policy, mixture.envs[0].canvas, config.prompts) if chat.grids else None
+        self.picture = None if self.eyes is None else self.eyes.picture  # what the policy is shown
 
     def play(
         self,
@@ -160,6 +161,8 @@ class Actor:
 
     def compile(self, params: Params) -> None:
         """Compiles what is sampled with for every prompt bucket, side by side."""
+        if self.eyes is not None:
+            self.eyes.compile(params)
         compile_one = self._compile_conversation if self.capacities else self._compile_turn
         in_threads(partial(compile_one, params, length) for length in self.buckets)
 
@@ -193,8 +196,14 @@ class Actor:
 
     def _nothing(self, rows: int, length: int) -> Prompt:
         """So many empty prompts."""
-        pixels = NO_PICTURES if self.picture is None else np.zeros((0, *self.picture), np.uint8)
-        return prompt_batch([], pixels, rows, length)
+        shown = NO_PICTURES
+        if self.picture is not None:
+            shown = np.zeros((0, *self.picture.shape), self.picture.dtype)
+        return prompt_batch([], shown, rows, length)
+
+    def _show(self, params: Params, pixels: np.ndarray) -> np.ndarray:
+        """What the policy is shown of these pictures."""
+        return NO_PICTURES if self.eyes is None else self.eyes.show(params, pixels)
 
     def _pixels(self, view: View, shuffle_pictures: bool) -> np.ndarray:
         """The pictures of all rows, or to each that of the row before it of the same type."""
@@ -216,7 +225,9 @@ class Actor:
         """Every turn goes on from those before it."""
         single = np.repeat([env.single_turn for env in self.mixture.envs], self.mixture.slots)
         converse = partial(self._converse, params, temperature)
-        return Dialogues(self.chat, self.config, self.buckets, self.capacities, single, converse).reply
+        show = partial(self._show, params)
+        sizes = (self.buckets, self.capacities)
+        return Dialogues(self.chat, self.config, *sizes, single, converse, show).reply
 
     def _turn_by_turn(self, params: Params, temperature: float) -> Ask:
         """Every turn is a prompt of its own."""
@@ -267,20 +278,22 @@ class Actor:
         pending = []
         for call in self._calls(prompts, rows):
             length = bucket(len(prompts[call.prompts[0]]), self.buckets)
-            shown = NO_PICTURES if self.picture is None else pixels[[rows[i][0] for i in call.prompts]]
+            shown = self._show(params, pixels[[rows[i][0] for i in call.prompts]])
             batch = prompt_batch([prompts[i] for i in call.prompts], shown, self.config.prompts, length)
             padded = np.resize(call.rows, self.config.rows)
-            pending.append((call, self._generate(params, batch, call.source, keys[padded], temperature)))
+            answers = self._generate(params, batch, call.source, keys[padded], temperature)
+            pending.append((call, shown, answers))
         turns = []
-        for call, completion in pending:
+        for call, shown, completion in pending:
             tokens, logprobs, lengths = (
                 np.asarray(x) for x in (completion.tokens, completion.logprobs, completion.lengths)
             )
             replies = self.chat.decode(tokens[: len(call.rows)], lengths[: len(call.rows)])
             for j, (row, source) in enumerate(zip(call.rows, call.source, strict=True)):
                 i, said = call.prompts[source], slice(lengths[j])
-                shown = (row, prompts[i], texts[i], pixels[row])
-                turns.append(Turn(*shown, tokens[j, said], logprobs[j, said], replies[j]))
+                asked = (row, prompts[i], texts[i], pixels[row])
+                features = shown[source] if shown.dtype != np.uint8 else None
+                turns.append(Turn(*asked, tokens[j, said], logprobs[j, said], replies[j], features))
         return turns
 
     def _calls(self, prompts: list[PromptRow], rows: list[list[int]]) -> list[Call]:

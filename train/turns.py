@@ -33,7 +33,7 @@ Seen = tuple[str, bytes]
 class Turn:
     """One answered prompt: of batch row `row`, with the sampled tokens int32[n] and log-probabilities. In a
     conversation the prompt is what was new in this turn. The picture `pixels` is kept for replays also where
-    the policy was not shown it."""
+    the policy was not shown it; `features` is what it was shown instead of pixels (`train.eyes`)."""
 
     row: int
     prompt: PromptRow
@@ -42,6 +42,11 @@ class Turn:
     tokens: np.ndarray
     logprobs: np.ndarray
     reply: str
+    features: np.ndarray | None = None
+
+    @property
+    def shown(self) -> np.ndarray:
+        return self.pixels if self.features is None else self.features
 
     @property
     def seen(self) -> Seen:

@@ -92,7 +92,7 @@ def teacher_forced(done: Completion, prompt: Prompt, temperature: float) -> np.n
     grown[0][which, at] = done.tokens
     positions[:, which, at] = np.asarray(prompt.next_position)[:, None] + np.arange(NEW)
     model: Model = nnx.merge(policy().graphdef, policy().params)
-    visual = jax.jit(model.encode_images)(prompt.pixels)
+    visual = jax.jit(model.encode_images)(prompt.pictures)
     hidden, _ = jax.jit(lambda *a: model(*a[:2], visual=a[2], image_slots=a[3]))(
         jnp.asarray(grown[0]), jnp.asarray(positions), visual, jnp.asarray(grown[1])
     )
@@ -145,7 +145,7 @@ def test_a_row_does_not_depend_on_its_batch() -> None:
 
 def test_rows_without_pictures_need_no_pixels() -> None:
     p = prompt()
-    text = p.replace(image_slots=jnp.full_like(p.image_slots, -1), pixels=p.pixels[:0])
+    text = p.replace(image_slots=jnp.full_like(p.image_slots, -1), pictures=p.pictures[:0])
     np.testing.assert_array_equal(sample(text, keys()).tokens[3], sample(p, keys()).tokens[3])
 
 

@@ -28,7 +28,7 @@ class Prompt(struct.PyTreeNode):
     image_slots: jax.Array  # int32[B, P], into the flattened N * V visual tokens, -1 at text
     lengths: jax.Array  # int32[B]
     next_position: jax.Array  # int32[B], where the first sampled token stands
-    pixels: jax.Array  # uint8[N, H, W, 3]; rows may share pictures, N may be 0
+    pictures: jax.Array  # what `Model.see` takes, of N pictures; rows may share them, N may be 0
 
 
 class Completion(NamedTuple):
@@ -126,10 +126,10 @@ converse_jit = jax.jit(
 
 def _read(model: Model, prompt: Prompt, cache: KVCache | None) -> tuple[jax.Array, KVCache]:
     """Logits [B, vocabulary] after each prompt's last token, and the cache with the prompts in it."""
-    pictured = {}
-    if prompt.pixels.shape[0]:
-        pictured = {"visual": model.encode_images(prompt.pixels), "image_slots": prompt.image_slots}
-    hidden, tail = model(prompt.tokens, prompt.positions, cache=cache, **pictured)
+    visual = model.see(prompt.pictures)
+    hidden, tail = model(
+        prompt.tokens, prompt.positions, visual=visual, image_slots=prompt.image_slots, cache=cache
+    )
     last = jnp.maximum(prompt.lengths - 1, 0)
     hidden = jnp.take_along_axis(hidden, last[:, None, None], 1)[:, 0]
     read = KVCache.of(tail, prompt.lengths) if cache is None else cache.absorb(tail, prompt.lengths)

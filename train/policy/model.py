@@ -44,6 +44,12 @@ class Model(nnx.Module):
             raise ValueError(f"a {self.config.family.model_type} model has no vision tower")
         return self.vision(pixels)
 
+    def see(self, pictures: jax.Array) -> Visual | None:
+        """Pictures uint8[N, H, W, 3], or `Visual.packed` ones, as the decoder takes them; None of none."""
+        if not len(pictures):
+            return None
+        return self.encode_images(pictures) if pictures.dtype == jnp.uint8 else Visual.unpacked(pictures)
+
     def __call__(
         self,
         tokens: jax.Array,
@@ -60,7 +66,8 @@ class Model(nnx.Module):
 
         Args:
             visual, image_slots: pictures, and int32[B, T] of the flattened N * V visual token that stands
-                at each place, -1 where the token is text. Rows may share pictures. Both or neither.
+                at each place, -1 where the token is text. Rows may share pictures. Without pictures the
+                slots do not matter.
             mask, cache, tail, remat: see `Decoder`. Right padding needs no mask.
 
         Returns:

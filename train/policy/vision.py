@@ -24,6 +24,16 @@ class Visual(NamedTuple):
     embeddings: jax.Array  # float[N, V, D]
     deepstack: jax.Array  # float[L, N, V, D], added after the decoder's first L layers
 
+    def packed(self) -> jax.Array:
+        """Both as one array of a row a picture, float[N, 1 + L, V, D]."""
+        return jnp.concatenate([self.embeddings[None], self.deepstack]).swapaxes(0, 1)
+
+    @classmethod
+    def unpacked(cls, packed: jax.Array) -> "Visual":
+        embeddings, *deepstack = packed.swapaxes(0, 1)
+        levels = jnp.stack(deepstack) if deepstack else packed[:0].reshape(0, *embeddings.shape)
+        return cls(embeddings, levels)
+
 
 class VisionTower(nnx.Module):
     """Patches, `depth` transformer blocks over each picture alone, and the mergers."""
