@@ -150,13 +150,21 @@ class Learner:
         """Compiles the update for packs of every length, side by side, on empty batches; `picture` is the
         shape and type of what is shown of a picture, None where none is."""
 
-        def compile_one(length: int) -> None:
-            self._add(state, self._nothing(state), self._batch([], length, picture), 1.0, False)
+        total = self._nothing(state)
+        calls = [
+            self._arguments(state, total, self._batch([], length, picture), 1.0, False)
+            for length in self.lengths
+        ]
 
-        in_threads(partial(compile_one, length) for length in self.lengths)
-        gradient, sums = self._nothing(state)
+        def compile_one(call: tuple[Any, ...]) -> None:
+            with on(self.mesh):
+                self.accumulate.lower(*call).compile()
+
+        in_threads(partial(compile_one, call) for call in calls)
+        for length in self.lengths:  # one after another: side by side they would need the memory of all
+            total = self._add(state, total, self._batch([], length, picture), 1.0, False)
         with on(self.mesh):
-            jax.block_until_ready(self.apply(state, gradient, sums["loss"]))
+            jax.block_until_ready(self.apply(state, total[0], total[1]["loss"]))
 
     def _nothing(self, state: LearnerState) -> "_Total":
         with on(self.mesh):
@@ -165,9 +173,15 @@ class Learner:
     def _add(
         self, state: LearnerState, total: "_Total", batch: PackedBatch, tokens: float, imitate: bool
     ) -> "_Total":
-        given = replicate(self.mesh, (batch, jnp.float32(tokens)))
         with on(self.mesh):
-            return self.accumulate(state.params, self._fixed, total, *given, imitate, self._reference)
+            return self.accumulate(*self._arguments(state, total, batch, tokens, imitate))
+
+    def _arguments(
+        self, state: LearnerState, total: "_Total", batch: PackedBatch, tokens: float, imitate: bool
+    ) -> tuple[Any, ...]:
+        """Those of `accumulate`."""
+        given = replicate(self.mesh, (batch, jnp.float32(tokens)))
+        return state.params, self._fixed, total, *given, imitate, self._reference
 
 
 _Total = tuple[Params, dict[str, jax.Array]]
