@@ -17,12 +17,17 @@ from jax.sharding import Mesh
 
 import jaxenv
 from jaxenv.curriculum import HDCConfig
+from jaxenv.environment import Environment
+from jaxenv.mixture import Mixture
 from train import checkpoints, evaluate, plan, plots
 from train.agent import SMALL_POLICY, Agent, Context, Observation, make_agent
 from train.cli import run
 from train.compilation import count_compilations
 from train.experience import CreditConfig
 from train.learner import Learner, LearnerConfig
+from train.lengths import prompt_buckets
+from train.policy.chat import Chat
+from train.policy.config import PolicyConfig
 from train.policy.config import read_config as read_policy_config
 from train.policy.hub import checkpoint_directory
 from train.policy.sharding import any_process, local, mesh_sizes, replicate
@@ -175,6 +180,8 @@ def run_one(config: GRPOConfig, new: bool, folder: Path) -> None:
 
 def show_plan(config: GRPOConfig) -> None:
     """Plans the run on as many virtual devices as its mesh takes."""
+    if config.context == "conversation":
+        raise ValueError("plan: conversations cannot be planned yet; plan the context of a turn")
     jax.config.update("jax_platforms", "cpu")
     jax.config.update("jax_num_cpu_devices", int(np.prod(list(mesh_sizes(config.mesh).values()))))
     envs = [jaxenv.make(name, canvas=config.canvas)[0] for name in jaxenv.env_set(config.env_set)]
@@ -182,16 +189,25 @@ def show_plan(config: GRPOConfig) -> None:
         config.rounds if env.single_turn else max(env.max_turns[: config.target_scale + 1]) for env in envs
     ]
     answered = sum(turns) * config.groups * config.group_size
-    buckets = config.actor.prompt_buckets or agent_of(dataclasses.replace(config, mesh="")).actor.buckets
+    policy = read_policy_config(checkpoint_directory(config.model))
     sizes = plan.Sizes(
-        prompt=max(buckets),
+        prompt=longest_prompt(config, envs, policy),
         canvas=None if config.observation == "text" else config.canvas,
         answered=answered,
         learnt=config.epochs * min(answered, config.most_turns),
     )
-    policy = read_policy_config(checkpoint_directory(config.model))
     parts = (config.mesh, config.actor, config.learner)
     plan.show(plan.make_plan(policy, load_config(config), *parts, sizes), config.mesh)
+
+
+def longest_prompt(config: GRPOConfig, envs: list[Environment], policy: PolicyConfig) -> int:
+    """Tokens that the longest prompt is padded to, from the tokenizer alone where the flags do not say it."""
+    if config.actor.prompt_buckets:
+        return max(config.actor.prompt_buckets)
+    directory, pictured = checkpoint_directory(config.model), config.observation != "text"
+    chat = Chat(directory, policy, config.canvas, pictured, config.actor.prefix)
+    mixture = Mixture(envs, config.groups * config.group_size, board=config.observation != "pixels")
+    return prompt_buckets(chat, mixture, config.target_scale, memory=config.memory)[-1]
 
 
 def start_run(config: GRPOConfig) -> None:

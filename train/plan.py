@@ -74,13 +74,12 @@ class Plan:
     generating: int  # beside weights and optimiser, at most
     learning_from: int
     applying: int
-    program: int  # Python and its libraries, where the host's memory is the device's
+    program: int  # Python and its libraries, in the memory of the host
     flops: float
 
     @property
     def peak(self) -> int:
-        always = self.program + self.weights + self.optimiser
-        return always + max(self.generating, self.learning_from, self.applying)
+        return self.weights + self.optimiser + max(self.generating, self.learning_from, self.applying)
 
 
 def make_plan(
@@ -139,7 +138,7 @@ def make_plan(
         generating=generating,
         learning_from=learning_from,
         applying=applying,
-        program=_own_bytes() if jax.default_backend() == "cpu" and policy.mesh is None else 0,
+        program=_own_bytes(),
         flops=calls * per_call + batches * per_batch,
     )
 
@@ -156,9 +155,10 @@ def show(plan: Plan, mesh: str) -> None:
         "while the gradient is taken": plan.learning_from,
         "  of which the gradient": plan.gradient,
         "while it is applied": plan.applying,
-        "Python and its libraries": plan.program,
         "most at a time": plan.peak,
     }
+    if not mesh:
+        rows["the same on a CPU, with Python"] = plan.peak + plan.program
     for name, size in rows.items():
         needs.add_row(name, f"{size / GIB:,.2f}")
     cards = Table("device", "GiB", "fits", "seconds of a step at its peak rate", title="Where it fits")
