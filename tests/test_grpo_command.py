@@ -247,3 +247,26 @@ def test_a_mistake_shows_no_traceback() -> None:
     assert process.returncode == 2
     assert [line for line in err.splitlines() if line.startswith("error: ")] == err.splitlines()[-1:]
     assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_adapters_train_in_bfloat16_and_are_exported(model: Path, tmp_path: Path) -> None:
+    """Only they are in the checkpoint; what comes out is an ordinary policy that has changed."""
+    out = tmp_path / "lora"
+    precise = ["--lora-rank", "4", "--compute", "bfloat16", "--learner.remat"]
+    finish("--model", model, "--out", out, *SMALL, "--steps", "2", "--eval-episodes", "0", *precise)
+    assert all(np.isfinite(record["loss"]) for record in read_metrics(out))
+    size = lambda path: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())  # noqa: E731
+    assert size(out / "checkpoints" / "step_00000002") < size(model)
+    export.main(export.ExportConfig(out, tmp_path / "policy"))
+    before, merged, ended = (
+        load_file(folder / "model.safetensors") for folder in (model, tmp_path / "policy", out / "policy")
+    )
+    assert merged.keys() == before.keys()
+    for name, tensor in merged.items():
+        np.testing.assert_array_equal(tensor, ended[name])
+        changed = not np.array_equal(tensor, before[name])
+        adapted = "language_model" in name and name.endswith("_proj.weight")
+        assert adapted or not changed
+    query = "model.language_model.layers.0.self_attn.q_proj.weight"
+    assert np.abs(merged[query] - before[query]).max() > 0

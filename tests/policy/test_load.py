@@ -13,7 +13,7 @@ from flax.traverse_util import flatten_dict
 from train.policy.model import Model
 from train.policy.positions import mrope_positions
 from train.policy.sharding import make_mesh
-from train.policy.weights import LoadConfig, Policy, join, load_policy, merge_adapters, save_policy
+from train.policy.weights import LoadConfig, Policy, join, load_policy, save_policy
 
 GOLDEN = Path(__file__).parent / "golden"
 IMAGE = 60
@@ -88,14 +88,18 @@ def test_export_merges_adapters(tmp_path: Path) -> None:
     np.testing.assert_allclose(logits(load_policy(tmp_path)), after, atol=1e-5)
 
 
-def test_adapters_that_learnt_nothing_change_no_byte(tmp_path: Path) -> None:
-    policy = load_policy(GOLDEN / "tied", LoadConfig("adapters", "bfloat16", lora_rank=4))
-    wide = load_policy(GOLDEN / "tied", LoadConfig("adapters", lora_rank=4))
-    save_policy(wide, tmp_path, source=GOLDEN / "tied")
+@pytest.mark.parametrize("load", [LoadConfig("adapters", "bfloat16", 4), LoadConfig("text", "bfloat16")])
+def test_what_did_not_learn_changes_no_byte(load: LoadConfig, tmp_path: Path) -> None:
+    """Even where it is held in another precision than that of the checkpoint."""
+    save_policy(load_policy(GOLDEN / "tied", load), tmp_path, source=GOLDEN / "tied")
     file = "model.safetensors"
     assert (tmp_path / file).read_bytes() == (GOLDEN / "tied" / file).read_bytes()
-    merged = merge_adapters(jax.tree.map(np.asarray, policy.params))
-    assert not any("adapter" in path for path in flatten_dict(merged))
+
+
+def test_adapters_need_their_checkpoint(tmp_path: Path) -> None:
+    policy = load_policy(GOLDEN / "tied", LoadConfig("adapters", lora_rank=4))
+    with pytest.raises(ValueError, match="source: adapters are merged"):
+        save_policy(policy, tmp_path)
 
 
 def test_only_the_part_of_a_device_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

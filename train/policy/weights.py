@@ -208,8 +208,14 @@ def save_policy(
         source: a checkpoint directory whose other files (config, tokenizer, processor, template) are
             copied as they are. None: only config.json is written, from `policy.config`.
         dtype: of the tensors on disk. None: of each tensor as in `source`, float32 without one.
+
+    What did not learn is taken from `source` as it was, and adapters are added to its kernels in float32.
+    Raises ValueError for adapters without a source.
     """
-    directory, params = Path(directory), fetch(policy.params)
+    if source is None and policy.load.lora_rank:
+        raise ValueError("source: adapters are merged into the checkpoint that they were made for; name it")
+    directory = Path(directory)
+    params = _flat(fetch(policy.params if source is None else policy.split(policy.params)[0]))
     if jax.process_index():
         return
     directory.mkdir(parents=True, exist_ok=True)
@@ -218,23 +224,13 @@ def save_policy(
     else:
         _copy_side_files(Path(source), directory)
     _, shapes = abstract_parameters(policy.config, PLAIN)
-    host = merge_adapters(params)
-    dtypes = {} if source is None or dtype is not None else _dtypes(Path(source))
-    tensors = {
-        t.name: _extract(host, t).astype(dtypes.get(t.name, dtype or np.float32))
-        for t in _tensors(policy.config, shapes)
-    }
+    with ExitStack() as stack:
+        stored = {} if source is None else _open(Path(source), stack)
+        tensors = {}
+        for tensor in _tensors(policy.config, shapes):
+            as_before = np.float32 if source is None else _dtype_of(tensor.name, stored)
+            tensors[tensor.name] = _on_disk(params, tensor, stored).astype(dtype or as_before)
     save_file(tensors, directory / FILE, metadata={"format": "pt"})
-
-
-def merge_adapters(params: Params) -> Params:
-    """NumPy parameters without adapters: their products are added to the kernels, in float32."""
-    flat = _flat(params)
-    merged = {path: leaf for path, leaf in flat.items() if "adapter" not in path}
-    for path in [path for path in flat if path[-2:] == ("adapter", "down")]:
-        down, up, kernel = flat[path], flat[(*path[:-1], "up")], (*path[:-2], "kernel")
-        merged[kernel] = merged[kernel].astype(np.float32) + adapter_weight(down) * (down @ up)
-    return unflatten_dict(merged)
 
 
 def abstract_parameters(config: PolicyConfig, load: LoadConfig) -> tuple[nnx.GraphDef, Params]:
@@ -297,12 +293,26 @@ def _module(config: PolicyConfig, name: str) -> str:
     return _MODULES[name].replace("DECODER", config.family.decoder)
 
 
-def _extract(params: Params, tensor: Tensor) -> np.ndarray:
+def _on_disk(params: dict[tuple[str, ...], np.ndarray], tensor: Tensor, stored: dict[str, Any]) -> np.ndarray:
     """One tensor as it is on disk; contiguous, as safetensors writes the bytes of a view in memory order."""
-    leaf = _leaf(params, tensor.path)
-    leaf = leaf if tensor.layer is None else leaf[tensor.layer]
-    leaf = leaf.T if tensor.path[-1] == "kernel" else leaf
-    return np.ascontiguousarray(leaf.reshape(tensor.shape))
+
+    def held(*path: str) -> np.ndarray:
+        return params[path] if tensor.layer is None else params[path][tensor.layer]
+
+    is_kernel = tensor.path[-1] == "kernel"
+    if tensor.path in params:
+        leaf = held(*tensor.path)
+        return np.ascontiguousarray((leaf.T if is_kernel else leaf).reshape(tensor.shape))
+    value = stored[tensor.name].get_tensor(tensor.name)
+    adapter = (*tensor.path[:-1], "adapter")
+    if not is_kernel or (*adapter, "down") not in params:
+        return value
+    down, up = held(*adapter, "down"), held(*adapter, "up")
+    return np.ascontiguousarray(value.astype(np.float32) + adapter_weight(down) * (down @ up).T)
+
+
+def _dtype_of(name: str, stored: dict[str, Any]) -> Any:
+    return _DTYPES[stored[name].get_slice(name).get_dtype()]
 
 
 def _flat(params: Params) -> dict[tuple[str, ...], Any]:
@@ -334,13 +344,6 @@ def _open(directory: Path, stack: ExitStack) -> dict[str, Any]:
             raise PolicyError(f"{file}: cannot be read ({error}); copy it again from its source") from None
         stored |= dict.fromkeys(handle.keys(), handle)
     return stored
-
-
-def _dtypes(directory: Path) -> dict[str, Any]:
-    """Type of every tensor of a checkpoint."""
-    with ExitStack() as stack:
-        stored = _open(directory, stack)
-        return {name: _DTYPES[file.get_slice(name).get_dtype()] for name, file in stored.items()}
 
 
 def _check(directory: Path, config: PolicyConfig, wanted: list[Tensor], stored: dict[str, Any]) -> None:
