@@ -74,16 +74,19 @@ def test_a_cache_changes_nothing(family: str) -> None:
 @pytest.mark.parametrize("unrolled", [True, False])
 def test_a_tail_changes_nothing(unrolled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Five tokens in a cache, three more in a tail, then one by one; layers unrolled and in a loop."""
-    monkeypatch.setattr(decoder, "UNROLL_PARAMETERS", 2**28 if unrolled else 0)
+    monkeypatch.setattr(decoder, "CUT_AT_MOST", 2**28 if unrolled else 0)
     p, wanted = policy("qwen3"), golden("qwen3")
     tokens = wanted["tokens"][[0, 2]][:, :9]
     at = positions(tokens)
     _, cache = forward(p.graphdef, p.params, tokens[:, :5], at[..., :5])
     model = nnx.merge(p.graphdef, p.params)
-    tail, steps = model.decoder.new_tail(2, 6, cache), []
-    assert isinstance(tail.keys, tuple) == unrolled
+    apart, steps = model.decoder.cut(cache), []
+    tail = model.decoder.new_tail(2, 6, cache, apart)
+    assert (apart is not None) == isinstance(tail.keys, tuple) == unrolled
     for now in (slice(5, 8), slice(8, 9)):
-        hidden, tail = model(jnp.asarray(tokens[:, now]), jnp.asarray(at[..., now]), cache=cache, tail=tail)
+        hidden, tail = model(
+            jnp.asarray(tokens[:, now]), jnp.asarray(at[..., now]), cache=cache, tail=tail, apart=apart
+        )
         steps.append(model.logits(hidden))
     assert int(tail.used) == 4
     np.testing.assert_allclose(jnp.concatenate(steps, 1), wanted["logits"][[0, 2], 5:9], atol=1e-4)

@@ -23,8 +23,7 @@ _NEVER = -1e30  # finite, so that a row that may see nothing gives numbers and n
 class Tail(NamedTuple):
     """Keys and values of the newest tokens, in the same slots for every row: `used` of them are filled.
 
-    By layer: one array [L, B, K, S, Dh], or L arrays [B, K, S, Dh]. Apart, each is changed in place and read
-    where it is, and the layers of a decode step are unrolled; in one, a step copies out what it reads.
+    By layer: one array [L, B, K, S, Dh], or L arrays [B, K, S, Dh] beside `Apart` layers.
     """
 
     keys: jax.Array | tuple[jax.Array, ...]
@@ -92,6 +91,7 @@ class Decoder(nnx.Module):
         mask: jax.Array | None = None,
         cache: KVCache | None = None,
         tail: Tail | None = None,
+        apart: "Apart | None" = None,
         remat: bool = False,
     ) -> tuple[jax.Array, Tail]:
         """One pass over x float[B, T, D] at positions int32[3, B, T].
@@ -102,6 +102,7 @@ class Decoder(nnx.Module):
                 row, which is all a right-padded batch needs.
             cache: earlier tokens; all of these see them.
             tail: tokens after those, with room for these T. None: there are none.
+            apart: the layers and the cache once more, as `cut` gives them, for a tail made with them.
             remat: recompute each layer in the backward pass instead of keeping its activations.
 
         Returns:
@@ -136,53 +137,57 @@ class Decoder(nnx.Module):
             return by_rows(x), (k, v)
 
         depth = self.config.num_hidden_layers
-        all_layers = _Slice(
-            self.layers,
-            jnp.arange(depth),
-            None if cache is None else (cache.keys, cache.values),
-            None if tail is None else (tail.keys, tail.values),
-        )
-        if tail is not None and isinstance(tail.keys, tuple):
+        kept = None if tail is None else (tail.keys, tail.values)
+        if apart is not None and kept is not None:
             made = []
-            for index in range(depth):
-                x, written = layer(x, all_layers.at(index))
+            for i, (params, read) in enumerate(zip(*apart, strict=True)):
+                x, written = layer(x, _Slice(params, jnp.int32(i), read, (kept[0][i], kept[1][i])))
                 made.append(written)
             keys, values = zip(*made, strict=True)
         else:
-            body = jax.checkpoint(layer) if remat else layer
-            x, (keys, values) = over_layers(body, x, all_layers, depth)
+            read = None if cache is None else (cache.keys, cache.values)
+            stacked = _Slice(self.layers, jnp.arange(depth), read, kept)
+            x, (keys, values) = over_layers(jax.checkpoint(layer) if remat else layer, x, stacked, depth)
         return self.norm(x), Tail(keys, values, used + steps)
 
-    def new_tail(self, rows: int, slots: int, like: KVCache) -> Tail:
-        """An empty tail for rows that have a cache like this; apart, unless the layers are so large that
-        their unrolled copies would be felt."""
+    def cut(self, cache: KVCache) -> "Apart | None":
+        """The layers one by one, each with its part of the cache; None where they are so large that a second
+        copy of them would be felt."""
+        if sum(leaf.size for leaf in jax.tree.leaves(self.layers)) > CUT_AT_MOST:
+            return None
+        indices = range(self.config.num_hidden_layers)
+        layers = tuple(jax.tree.map(lambda leaf: leaf[i], self.layers) for i in indices)  # noqa: B023
+        return Apart(layers, tuple((cache.keys[i], cache.values[i]) for i in indices))
+
+    def new_tail(self, rows: int, slots: int, like: KVCache, apart: "Apart | None") -> Tail:
+        """An empty tail for rows that have a cache like this."""
         c = self.config
         shape = (rows, c.num_key_value_heads, slots, c.head_dim)
-        size = sum(leaf.size for leaf in jax.tree.leaves(self.layers))
-        if size > UNROLL_PARAMETERS:
+        if apart is None:
             empty = jnp.zeros((c.num_hidden_layers, *shape), like.keys.dtype)
             return Tail(empty, empty, jnp.int32(0))
         empties = (jnp.zeros(shape, like.keys.dtype),) * c.num_hidden_layers
         return Tail(empties, empties, jnp.int32(0))
 
 
-# A decode step of unrolled layers reads each layer's kernels from a copy that is made once a call; of larger
-# stacks that copy costs too much memory.
-UNROLL_PARAMETERS = 2**28
+CUT_AT_MOST = 2**28  # parameters
+
+
+class Apart(NamedTuple):
+    """What a decode loop reads at every step, cut out of its stacks before the loop: XLA would copy each
+    layer's kernels and keys out of them at every step, which takes longer than the step's arithmetic."""
+
+    layers: "tuple[Layer, ...]"
+    cache: tuple[_KeysAndValues, ...]
 
 
 class _Slice(NamedTuple):
-    """What one layer, or all stacked, need."""
+    """What one layer, or all stacked, need: keys and values of the cache and of the tail, or None."""
 
     params: "Layer"
     index: jax.Array
-    cache: Any  # keys and values, or None
+    cache: Any
     tail: Any
-
-    def at(self, index: int) -> "_Slice":
-        tail = None if self.tail is None else tuple(stored[index] for stored in self.tail)
-        params, number, cache = jax.tree.map(lambda leaf: leaf[index], self[:3])
-        return _Slice(params, number, cache, tail)
 
 
 def _stacked(by_layer: jax.Array | tuple[jax.Array, ...]) -> jax.Array:

@@ -150,6 +150,8 @@ def _say(
     """The decode loop over the rows that are awake bool[R], from the logits [R, vocabulary] after what was
     read. The tail returned holds all tokens that were said but the last."""
 
+    apart = model.decoder.cut(cache)
+
     def record(done: Completion, step: jax.Array, logits: jax.Array) -> tuple[Completion, jax.Array]:
         live = awake & ~done.stopped
         token, logprob = jax.vmap(pick)(logits, jax.vmap(jax.random.fold_in, (0, None))(keys, step))
@@ -167,7 +169,7 @@ def _say(
     def advance(loop: _Loop) -> _Loop:
         at = next_position + loop.step - 1
         positions = jnp.broadcast_to(at[:, None], (3, len(at), 1))
-        hidden, tail = model(loop.last[:, None], positions, cache=cache, tail=loop.tail)
+        hidden, tail = model(loop.last[:, None], positions, cache=cache, tail=loop.tail, apart=apart)
         done, token = record(loop.done, loop.step, model.logits(hidden[:, 0]))
         return _Loop(loop.step + 1, token, tail, done)
 
@@ -179,7 +181,7 @@ def _say(
         jnp.zeros(rows, bool),
     )
     first, token = record(nothing, jnp.int32(0), logits)
-    tail = model.decoder.new_tail(rows, max(max_new_tokens - 1, 1), cache)
+    tail = model.decoder.new_tail(rows, max(max_new_tokens - 1, 1), cache, apart)
     end = jax.lax.while_loop(unfinished, advance, _Loop(jnp.int32(1), token, tail, first))
     return everywhere(end.done), end.tail
 

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from train.policy.config import PolicyConfig
-from train.policy.decoder import Decoder, KVCache, Tail
+from train.policy.decoder import Apart, Decoder, KVCache, Tail
 from train.policy.layers import Linear
 from train.policy.sharding import by_rows
 from train.policy.vision import VisionTower, Visual
@@ -60,6 +60,7 @@ class Model(nnx.Module):
         mask: jax.Array | None = None,
         cache: KVCache | None = None,
         tail: Tail | None = None,
+        apart: Apart | None = None,
         remat: bool = False,
     ) -> tuple[jax.Array, Tail]:
         """Hidden states of tokens int32[B, T] at positions int32[3, B, T].
@@ -68,7 +69,7 @@ class Model(nnx.Module):
             visual, image_slots: pictures, and int32[B, T] of the flattened N * V visual token that stands
                 at each place, -1 where the token is text. Rows may share pictures. Without pictures the
                 slots do not matter.
-            mask, cache, tail, remat: see `Decoder`. Right padding needs no mask.
+            mask, cache, tail, apart, remat: see `Decoder`. Right padding needs no mask.
 
         Returns:
             float[B, T, D] after the last norm, and the tail that includes these tokens.
@@ -82,7 +83,9 @@ class Model(nnx.Module):
             x = jnp.where(is_image, visual.embeddings.reshape(-1, width)[take], x)
             features = visual.deepstack.reshape(len(visual.deepstack), -1, width)
             deepstack = jnp.where(is_image, features[:, take], 0.0)
-        return self.decoder(x, positions, deepstack=deepstack, mask=mask, cache=cache, tail=tail, remat=remat)
+        return self.decoder(
+            x, positions, deepstack=deepstack, mask=mask, cache=cache, tail=tail, apart=apart, remat=remat
+        )
 
     def logits(self, hidden: jax.Array) -> jax.Array:
         """float[..., D] -> float32[..., vocabulary]."""
