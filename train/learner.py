@@ -151,18 +151,15 @@ class Learner:
         shape and type of what is shown of a picture, None where none is."""
 
         total = self._nothing(state)
-        calls = [
-            self._arguments(state, total, self._batch([], length, picture), 1.0, False)
-            for length in self.lengths
-        ]
+        batches = [self._batch([], length, picture) for length in self.lengths]
 
-        def compile_one(call: tuple[Any, ...]) -> None:
+        def compile_one(batch: PackedBatch) -> None:
             with on(self.mesh):
-                self.accumulate.lower(*call).compile()
+                self.accumulate.lower(*self._arguments(state, total, batch, 1.0, False)).compile()
 
-        in_threads(partial(compile_one, call) for call in calls)
-        for length in self.lengths:  # one after another: side by side they would need the memory of all
-            total = self._add(state, total, self._batch([], length, picture), 1.0, False)
+        in_threads([partial(compile_one, batch) for batch in batches])
+        for batch in batches:  # one after another: side by side they would need the memory of all
+            total = self._add(state, total, batch, 1.0, False)
         with on(self.mesh):
             jax.block_until_ready(self.apply(state, total[0], total[1]["loss"]))
 

