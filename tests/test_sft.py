@@ -14,11 +14,18 @@ from train.demonstrations import Demonstrator
 from train.policy.weights import load_policy
 from train.sft import SFTConfig
 
+ROWS = (4, 4)
 TINY = SFTConfig(out=Path(), env_set=tiny.ENVS, steps=2, rows=2, canvas=tiny.CANVAS, micro_tokens=1024)
 
 
 def demonstrator(caption: float, board: bool = False) -> Demonstrator:
-    return Demonstrator(tiny.environments(), 4, (1.0, 0.0, 0.0), 0.2, caption, board, jax.random.key(0))
+    return Demonstrator(tiny.environments(), ROWS, (1.0, 0.0, 0.0), 0.2, caption, board, jax.random.key(0))
+
+
+def test_emphasis_multiplies_the_rows_of_an_environment() -> None:
+    assert sft.rows_of_each(replace(TINY, emphasis={"rotate_matrix": 3})) == [2, 6]
+    with pytest.raises(ValueError, match="emphasis: maze_2d is not in frozen_lake,rotate_matrix"):
+        sft.rows_of_each(replace(TINY, emphasis={"maze_2d": 2}))
 
 
 @pytest.mark.slow

@@ -31,14 +31,14 @@ class Demonstration(NamedTuple):
 
 
 class Demonstrator:
-    """`rows` states of every environment at a time. Episodes follow the expert but for a share `noise` of
+    """`rows[e]` states of environment e at a time. Episodes follow the expert but for a share `noise` of
     random actions, so that states off the path are shown too; the reply is always the expert's. With
     `board` the observation in words stays at every harness level."""
 
     def __init__(
         self,
         envs: Sequence[Environment],
-        rows: int,
+        rows: Sequence[int],
         scale_weights: Sequence[float],
         noise: float,
         caption: float,
@@ -47,10 +47,10 @@ class Demonstrator:
     ) -> None:
         self.caption = caption
         self._advance, self._states = [], []
-        for e, env in enumerate(envs):
+        for e, (env, n) in enumerate(zip(envs, rows, strict=True)):
             # An environment that ends every turn needs as many fresh instances as there are rows.
-            refill = rows if env.single_turn else max(rows // 4, 1)
-            vector = Vector(env, rows, pool_size=max(4 * rows, 64), refill=refill)
+            refill = n if env.single_turn else max(n // 4, 1)
+            vector = Vector(env, n, pool_size=max(4 * n, 64), refill=refill)
             level_key, reset_key = jax.random.split(jax.random.fold_in(key, e))
             weights = jnp.log(jnp.asarray(scale_weights[: env.num_scales], jnp.float32) + 1e-9)
             scales = jax.random.categorical(level_key, weights, shape=(vector.pool_size,)).astype(jnp.int32)

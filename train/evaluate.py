@@ -129,14 +129,20 @@ def scores(evaluation: Evaluation, fixed: np.ndarray) -> list[Scores]:
 
 def words_used(agent: Agent, evaluation: Evaluation) -> dict[str, str]:
     """For each environment answered in words of a list: how many of them the policy uses, greedily and when
-    sampled, `3 and 4 of 4`."""
+    sampled, and which it never says: `5 and 6 of 6 (greedily not drop)`."""
     told = {}
     both = zip(evaluation.answers, evaluation.sampled_answers, strict=True)
     for name, env, replies in zip(agent.names, agent.mixture.envs, both, strict=True):
         if isinstance(env.grammar, Word | Moves):
-            words = set(env.grammar.words)
-            greedy, sampled = (len(words & set(re.findall(r"[a-z]+", " ".join(said)))) for said in replies)
-            told[name] = f"{greedy} and {sampled} of {len(words)}"
+            said = [set(re.findall(r"[a-z]+", " ".join(counts))) for counts in replies]
+            greedy, sampled = ([word for word in env.grammar.words if word in found] for found in said)
+            unsaid = [
+                f"{how} not {', '.join(word for word in env.grammar.words if word not in used)}"
+                for how, used in (("greedily", greedy), ("sampled", sampled))
+                if len(used) < len(env.grammar.words)
+            ]
+            told[name] = f"{len(greedy)} and {len(sampled)} of {len(env.grammar.words)}"
+            told[name] += f" ({'; '.join(unsaid)})" if unsaid else ""
     return told
 
 

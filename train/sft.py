@@ -1,7 +1,7 @@
 """Warm start: imitate the experts. `python -m train.sft --out DIR` makes the small policy from nothing."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import jax
@@ -40,6 +40,8 @@ class SFTConfig:
     """Optimiser steps."""
     rows: int = 12
     """Demonstrations of each environment in a step."""
+    emphasis: dict[str, int] = field(default_factory=dict)
+    """How many times `rows` an environment that is slow to learn is shown, by its id: door_key 3."""
     scale_weights: tuple[float, ...] = (0.8, 0.2, 0.0)
     """How often each scale is shown."""
     noise: float = 0.2
@@ -80,7 +82,7 @@ def main(config: SFTConfig) -> None:
     key = jax.random.key(config.seed)
     demonstrator = Demonstrator(
         envs,
-        config.rows,
+        rows_of_each(config),
         config.scale_weights,
         config.noise,
         config.caption,
@@ -98,6 +100,15 @@ def main(config: SFTConfig) -> None:
             print(f"step {step}/{config.steps}  loss {-metrics['logprob']:.4f}  {minutes:.1f} min")
         if step % config.save_every == 0 or step == config.steps:
             save_policy(policy._replace(params=learner.policy_params(state)), config.out, source=source)
+
+
+def rows_of_each(config: SFTConfig) -> list[int]:
+    """Demonstrations of each environment in a step. Raises ValueError for an emphasis of one not in the set."""
+    names = jaxenv.env_set(config.env_set)
+    strange = sorted(set(config.emphasis) - set(names))
+    if strange:
+        raise ValueError(f"emphasis: {strange[0]} is not in {config.env_set}; it holds {', '.join(names)}")
+    return [config.rows * config.emphasis.get(name, 1) for name in names]
 
 
 if __name__ == "__main__":
