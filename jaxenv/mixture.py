@@ -89,7 +89,11 @@ class Mixture:
     def reset(self, keys: jax.Array, level: Level) -> tuple[View, Groups]:
         """Fresh episodes from keys key[E, slots] and level leaves int32[E, slots]. Equal keys and scales
         give equal instances."""
-        groups = tuple(self._see(e, reset(keys, level)) for e, reset in enumerate(self._reset))
+        return self.reset_to([reset(keys, level) for reset in self._reset])
+
+    def reset_to(self, episodes: Sequence[Episode]) -> tuple[View, Groups]:
+        """Starts from kept episodes [slots] of every type."""
+        groups = tuple(self._see(e, begun) for e, begun in enumerate(episodes))
         return _join(groups), groups
 
     def step(

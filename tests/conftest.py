@@ -18,6 +18,15 @@ use_persistent_cache()  # before the first compilation: JAX looks for a cache on
 WARM_UP = 40
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is compiled is shared within a file, and within the checks of one environment: workers get whole
+    groups of these."""
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        env_id = callspec.params.get("env_id") if callspec else None
+        item.add_marker(pytest.mark.xdist_group(env_id or item.nodeid.split("::")[0]))
+
+
 @pytest.fixture(scope="session")
 def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Checkpoint directory of random weights."""

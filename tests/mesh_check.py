@@ -29,9 +29,8 @@ def updated(agent: Agent, packs: list[Pack]) -> tuple[dict[str, float], list[np.
 def played(agent: Agent, temperature: float) -> list[list[int]]:
     """The tokens said in the first turns of every slot's episode."""
     turns = jnp.full(len(agent.names), 2, jnp.int32)
-    rollout = agent.actor.play(
-        agent.policy.params, tiny.reset_keys(5), jax.random.key(6), tiny.level(), turns, temperature
-    )
+    start = agent.mixture.reset(tiny.reset_keys(5), tiny.level())
+    rollout = agent.actor.play(agent.policy.params, start, jax.random.key(6), turns, temperature)
     return [turn.tokens.tolist() for turn in rollout.turns]
 
 

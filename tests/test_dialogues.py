@@ -44,10 +44,8 @@ def talker(agent: Agent) -> Agent:
 
 def play(talker: Agent, temperature: float = TEMPERATURE, seed: int = 0) -> Rollout:
     limits = jnp.array([TURNS, 0], jnp.int32)
-    keys = tiny.reset_keys(seed, tiny.GROUP)
-    return talker.actor.play(
-        talker.policy.params, keys, jax.random.key(seed), tiny.level(), limits, temperature
-    )
+    start = talker.mixture.reset(tiny.reset_keys(seed, tiny.GROUP), tiny.level())
+    return talker.actor.play(talker.policy.params, start, jax.random.key(seed), limits, temperature)
 
 
 @pytest.fixture(scope="module")

@@ -27,9 +27,8 @@ def frozen(model: Path) -> Agent:
 @pytest.fixture(scope="module")
 def rollout(frozen: Agent) -> Rollout:
     turns = jnp.full(len(frozen.names), 2, jnp.int32)
-    return frozen.actor.play(
-        frozen.policy.params, tiny.reset_keys(1), jax.random.key(2), tiny.level(), turns, temperature=1.0
-    )
+    start = frozen.mixture.reset(tiny.reset_keys(1), tiny.level())
+    return frozen.actor.play(frozen.policy.params, start, jax.random.key(2), turns, temperature=1.0)
 
 
 def packs(rollout: Rollout, pixels: bool) -> list[Pack]:
@@ -42,9 +41,8 @@ def packs(rollout: Rollout, pixels: bool) -> list[Pack]:
 
 def test_features_are_sampled_from_as_pixels_are(agent: Agent, frozen: Agent, rollout: Rollout) -> None:
     turns = jnp.full(len(frozen.names), 2, jnp.int32)
-    plain = agent.actor.play(
-        frozen.policy.params, tiny.reset_keys(1), jax.random.key(2), tiny.level(), turns, temperature=1.0
-    )
+    start = agent.mixture.reset(tiny.reset_keys(1), tiny.level())
+    plain = agent.actor.play(frozen.policy.params, start, jax.random.key(2), turns, temperature=1.0)
     assert [turn.reply for turn in plain.turns] == [turn.reply for turn in rollout.turns]
     for turn, other in zip(rollout.turns, plain.turns, strict=True):
         np.testing.assert_allclose(turn.logprobs, other.logprobs, atol=1e-5)

@@ -39,8 +39,8 @@ def test_nothing_said_is_nothing_told() -> None:
 def rollout(agent: Agent) -> Rollout:
     actor = Actor(agent.policy, agent.chat, agent.mixture, tiny.ACTOR, (192,), memory=2)
     limits = jnp.array([4, 0], jnp.int32)
-    keys = tiny.reset_keys(0, tiny.GROUP)
-    return actor.play(agent.policy.params, keys, jax.random.key(0), tiny.level(), limits, 1.0)
+    start = agent.mixture.reset(tiny.reset_keys(0, tiny.GROUP), tiny.level())
+    return actor.play(agent.policy.params, start, jax.random.key(0), limits, 1.0)
 
 
 def test_a_prompt_ends_with_the_last_answers(rollout: Rollout) -> None:

@@ -21,10 +21,8 @@ ROWS = range(2 * tiny.SLOTS)
 
 def play(agent: Agent, seed: int = 0, *, actor: Actor | None = None, sample: int = 0, turns=OWN, **options):
     options = {"temperature": 1.0} | options
-    keys = tiny.reset_keys(seed, options.pop("same", 1))
-    return (actor or agent.actor).play(
-        agent.policy.params, keys, jax.random.key(sample), tiny.level(), turns, **options
-    )
+    start = agent.mixture.reset(tiny.reset_keys(seed, options.pop("same", 1)), tiny.level())
+    return (actor or agent.actor).play(agent.policy.params, start, jax.random.key(sample), turns, **options)
 
 
 @pytest.fixture(scope="module")
@@ -176,10 +174,9 @@ def test_shuffled_pictures_are_anothers(agent: Agent) -> None:
 def test_the_board_in_words_can_stay(random_model: Path, observation: str) -> None:
     """At H4, where only the picture stays otherwise; what is sampled is what the learner computes."""
     reader = make_agent(random_model, tiny.ENVS, tiny.SLOTS, tiny.CANVAS, tiny.ACTOR, observation)
-    keys, few = tiny.reset_keys(0, tiny.GROUP), jnp.array([2, 0], jnp.int32)
-    played = reader.actor.play(
-        reader.policy.params, keys, jax.random.key(0), tiny.level(harness=4), few, temperature=1.0
-    )
+    few = jnp.array([2, 0], jnp.int32)
+    start = reader.mixture.reset(tiny.reset_keys(0, tiny.GROUP), tiny.level(harness=4))
+    played = reader.actor.play(reader.policy.params, start, jax.random.key(0), few, temperature=1.0)
     assert played.lengths.max() == 2
     for turn in played.turns:
         assert "Board:" in turn.text

@@ -83,9 +83,8 @@ def evaluate(
             tell(f"{mode}, part {i + 1} of {len(instances.reset_keys)}")
             played = agent.actor.play(
                 params,
-                reset_keys,
+                agent.mixture.reset(reset_keys, instances.level),
                 jax.random.fold_in(key, i),
-                instances.level,
                 instances.max_turns,
                 agent.actor.config.temperature if mode == "sampled" else GREEDY,
                 shuffle_pictures=mode == "shuffled",

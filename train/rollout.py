@@ -17,8 +17,7 @@ import jax
 import numpy as np
 
 from jaxenv import text
-from jaxenv.environment import Level
-from jaxenv.mixture import Mixture, View
+from jaxenv.mixture import Groups, Mixture, View
 from train.batches import NO_PICTURES, bucket, empty_pictures, prompt_batch
 from train.compilation import in_threads
 from train.dialogues import Dialogues, enlarge
@@ -112,9 +111,8 @@ class Actor:
     def play(
         self,
         params: Params,
-        reset_keys: jax.Array,
+        start: tuple[View, Groups],
         sample_key: jax.Array,
-        level: Level,
         max_turns: jax.Array,
         temperature: float,
         shuffle_pictures: bool = False,
@@ -122,9 +120,9 @@ class Actor:
     ) -> Rollout:
         """Plays one episode in every slot, or in those of the types `only` bool[E].
 
-        reset_keys key[E, slots]; level leaves int32[E, slots]; max_turns int32[E], 0 for the environment's
-        own. `shuffle_pictures` shows each slot the picture of another slot of its environment: what is
-        scored then, is scored without seeing.
+        start is what the mixture gave at its reset; max_turns int32[E], 0 for the environment's own.
+        `shuffle_pictures` shows each slot the picture of another slot of its environment: what is scored
+        then, is scored without seeing.
         """
         mixture, size = self.mixture, self.mixture.size
         returns, success = np.zeros(size, np.float32), np.zeros(size, bool)
@@ -133,7 +131,7 @@ class Actor:
         active, turns, cut = np.flatnonzero(np.repeat(asked, mixture.slots)), [], 0
         notes: list[list[str]] = [[] for _ in range(size)]
         ask = (self._in_conversation if self.capacities else self._turn_by_turn)(params, temperature)
-        view, groups = mixture.reset(reset_keys, level)
+        view, groups = start
         for t in range(mixture.longest(max_turns)):
             turn_key = jax.random.fold_in(sample_key, t)
             token_keys = jax.random.split(jax.random.fold_in(turn_key, 0), size)

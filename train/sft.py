@@ -103,7 +103,7 @@ def main(config: SFTConfig) -> None:
 
 
 def rows_of_each(config: SFTConfig) -> list[int]:
-    """Demonstrations of each environment in a step. Raises ValueError for an emphasis of one not in the set."""
+    """Demonstrations of each environment in a step. Raises ValueError for an emphasis on another."""
     names = jaxenv.env_set(config.env_set)
     strange = sorted(set(config.emphasis) - set(names))
     if strange:

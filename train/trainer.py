@@ -108,13 +108,11 @@ class Trainer:
         params = self.learner.policy_params(state.learner)
         rounds = []
         for r in range(self.rounds):
-            reset_keys, level = self._by_round(sampled, r)
             rounds.append(
                 self.agent.actor.play(
                     params,
-                    reset_keys,
+                    self.agent.mixture.reset(*self._by_round(sampled, r)),
                     jax.random.fold_in(key, 1 + r),
-                    level,
                     max_turns,
                     self.agent.actor.config.temperature,
                     only=self.single_turn if r else None,
