@@ -14,9 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from jaxenv import text
+from jaxenv import answers, text
 from jaxenv.environment import Environment, Episode, Level, Params
 from jaxenv.text import Text
+
+
+REPLY_CAPACITY = 256  # at least, in bytes: some room for words before an answer
 
 
 @struct.dataclass
@@ -50,15 +53,16 @@ Groups = tuple[Group, ...]
 
 class Mixture:
     """`slots` episodes of each of `envs`; slot i of environment e is row e * slots + i of every batch.
-    Replies are at most `reply_capacity` bytes. With `board` the prompts hold the observation in words at
+    Replies are at most `reply_capacity` bytes, by default as many as the longest answer needs. With `board` the prompts hold the observation in words at
     every harness level."""
 
     def __init__(
-        self, envs: Sequence[Environment], slots: int, reply_capacity: int = 256, board: bool = False
+        self, envs: Sequence[Environment], slots: int, reply_capacity: int = 0, board: bool = False
     ) -> None:
         self.envs = tuple(envs)
         self.slots = slots
-        self.reply_capacity = reply_capacity
+        longest = max(env.grammar.capacity for env in self.envs) + len(answers.OPEN + answers.CLOSE)
+        self.reply_capacity = reply_capacity or max(REPLY_CAPACITY, longest)
         # Each program picks its own part of keys, levels and limits: indexing outside costs a dispatch each.
         self._reset = [jax.jit(_resetter(env, e)) for e, env in enumerate(self.envs)]
         self._step = [jax.jit(_stepper(env, e)) for e, env in enumerate(self.envs)]

@@ -68,18 +68,19 @@ class Demonstrator:
         replies = chat.replies([line for batch in batches for line in text.decode_batch(batch.reply)])
         pixels = np.concatenate([np.asarray(batch.pixels) for batch in batches])
         return [
-            Pack(chat.head, picture, [self._caption_and_reply(chat, prompt, reply)])
+            Pack(chat.head, picture, [caption_and_reply(chat, prompt, reply, self.caption)])
             for prompt, picture, reply in zip(prompts, pixels, replies, strict=True)
         ]
 
-    def _caption_and_reply(self, chat: Chat, prompt: PromptRow, reply: np.ndarray) -> Answer:
-        """The text of the prompt at weight `caption`, the reply at 1, the marks between them not learnt."""
-        tokens = np.concatenate([prompt.tokens[len(chat.head) :], reply])
-        weights = np.full(len(tokens), self.caption, np.float32)
-        weights[-len(reply) :] = 1.0
-        learnt = np.ones(len(tokens), bool)
-        learnt[-len(reply) - len(chat.tail) : -len(reply)] = False
-        return Answer(tokens, np.zeros(len(tokens), np.float32), weights, learnt)
+
+def caption_and_reply(chat: Chat, prompt: PromptRow, reply: np.ndarray, caption: float) -> Answer:
+    """The text of the prompt at weight `caption`, the reply at 1, the marks between them not learnt."""
+    tokens = np.concatenate([prompt.tokens[len(chat.head) :], reply])
+    weights = np.full(len(tokens), caption, np.float32)
+    weights[-len(reply) :] = 1.0
+    learnt = np.ones(len(tokens), bool)
+    learnt[-len(reply) - len(chat.tail) : -len(reply)] = False
+    return Answer(tokens, np.zeros(len(tokens), np.float32), weights, learnt)
 
 
 def _advance(

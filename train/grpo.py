@@ -228,15 +228,15 @@ def read_config(run_dir: Path) -> GRPOConfig:
     nested = {"actor": ActorConfig, "learner": LearnerConfig, "credit": CreditConfig, "hdc": HDCConfig}
     try:
         for name, kind in nested.items():
-            raw[name] = kind(**_with_tuples(raw[name]))
-        return GRPOConfig(**_with_tuples(raw) | {"out": run_dir, "resume": None})
+            raw[name] = kind(**with_tuples(raw[name]))
+        return GRPOConfig(**with_tuples(raw) | {"out": run_dir, "resume": None})
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"resume: {file} does not fit this version of jaxenv ({error}); start a new run"
         ) from None
 
 
-def _with_tuples(raw: dict[str, Any]) -> dict[str, Any]:
+def with_tuples(raw: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
 
 

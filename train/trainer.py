@@ -73,15 +73,11 @@ class Trainer:
     def step(self, state: TrainState) -> tuple[TrainState, dict[str, float], Rollout]:
         """(state after the step, metrics, the episodes played)."""
         rollout, experience, level = self._play(state, self.max_turns)
-        learner, losses = state.learner, []
-        share = experience.tokens / self.config.minibatches
-        for part in range(self.config.epochs * self.config.minibatches):
-            packs = experience.packs[part % self.config.minibatches :: self.config.minibatches]
-            learner, metrics = self.learner.update(learner, packs, share)
-            losses.append(metrics)
+        config = self.config
+        learner, losses = learn(self.learner, state.learner, experience, config.minibatches, config.epochs)
         frontier = self._advance(state.frontier, level, rollout)
         after = TrainState(learner, frontier, state.key, jnp.int32(int(state.step) + 1))
-        return after, self._metrics(rollout, experience, frontier) | _mean(losses), rollout
+        return after, self._metrics(rollout, experience, frontier) | losses, rollout
 
     def compile(self, state: TrainState) -> None:
         """Compiles everything a step can need: the large programs side by side, the small ones by a turn."""
@@ -169,6 +165,18 @@ class Trainer:
             metrics[f"harness/{name}"] = int(frontier.harness[e])
             metrics[f"scale/{name}"] = int(frontier.scale[e])
         return metrics
+
+
+def learn(
+    learner: Learner, state: LearnerState, experience: Experience, minibatches: int, epochs: int
+) -> tuple[LearnerState, dict[str, float]]:
+    """An update for each of `minibatches` parts of the packs, `epochs` times over, and the mean metrics."""
+    losses = []
+    for part in range(epochs * minibatches):
+        packs = experience.packs[part % minibatches :: minibatches]
+        state, metrics = learner.update(state, packs, experience.tokens / minibatches)
+        losses.append(metrics)
+    return state, _mean(losses)
 
 
 def _check_lengths(actor: Actor, learner: Learner) -> None:

@@ -1,8 +1,8 @@
 """Rewards of MAPF-FrozenLake: for a good answer and for a short one, and how much each weighs.
 
-That an answer with a failed check earns nothing, that a valid one earns 0.3 at least, the 1500 and 4096 tokens
-and the weights from 0.5 to 0.8 are those of arXiv:2606.17682. The ratio to the optimum, the straight lines and
-the running share are this project's choice.
+That an answer with a failed check earns nothing, that a valid one earns 0.3 at least, the 1500 and 4096
+tokens and the weights from 0.5 to 0.8 are those of arXiv:2606.17682. The ratio to the optimum, the straight
+lines and the running share are this project's choice.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,9 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         if not 0 <= self.free_tokens < self.full_tokens:
-            raise ValueError(f"free_tokens: {self.free_tokens} must be below full_tokens ({self.full_tokens})")
+            raise ValueError(
+                f"free_tokens: {self.free_tokens} must be below full_tokens ({self.full_tokens})"
+            )
         for name in ("floor", "low_weight", "high_weight", "decay"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name}: {getattr(self, name)} must be between 0 and 1")

@@ -20,7 +20,8 @@ class GeneratorConfig:
 
     data: share of the round's instances, all together 1.
     hole: holes / cells of a board, in [0, 0.5].
-    wait: share of the size's instances whose optimal plan needs a wait, in [0, 1].
+    wait: share of the size's instances, in [0, 1], in whose best plan an agent waits or takes a longer way
+        than it would alone.
 
     Raises ValueError naming the size and the ratio that is out of its range.
     """
@@ -41,7 +42,9 @@ class GeneratorConfig:
     def to_yaml(self) -> str:
         """The block that an engineer answers with; `train.engineering.reply` reads it back exactly."""
         rows = zip(SIZES, self.data, self.hole, self.wait, strict=True)
-        lines = [f"  {size}: {{data: {data}, hole: {hole}, wait: {wait}}}\n" for size, data, hole, wait in rows]
+        lines = [
+            f"  {size}: {{data: {data}, hole: {hole}, wait: {wait}}}\n" for size, data, hole, wait in rows
+        ]
         return "sizes:\n" + "".join(lines)
 
 
@@ -71,7 +74,7 @@ def _rounded(ratios: Sequence[float] | np.ndarray) -> tuple[float, ...]:
 
 
 def _rounded_shares(data: np.ndarray) -> tuple[float, ...]:
-    """Rounding the running sums leaves the whole at 1, a share of 0 at 0 and what was rounded before as is."""
+    """Rounding the running sums leaves the whole at 1, a share of 0 at 0 and rounded shares as they are."""
     ends = np.round(np.cumsum(data) / data.sum(), DECIMALS)
     return _rounded(np.diff(ends, prepend=0.0))
 

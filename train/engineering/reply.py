@@ -1,8 +1,8 @@
 """An engineer's free text -> a configuration, or the reason why there is none.
 
-A reply is foreign text: it is read, never loaded. PyYAML only splits the block into events, from which nothing
-is built; tags, anchors, aliases, lists and further documents end the reading where they are met, so that no
-text can call, expand or recurse, and the length is bounded before the first character is looked at.
+A reply is foreign text: it is read, never loaded. PyYAML only splits the block into events, from which no
+object is built; tags, anchors, aliases, lists and further documents end the reading where they are met. So no
+text can call, expand or recurse, and its length is bounded before the first character is looked at.
 """
 
 import re
@@ -18,7 +18,7 @@ MOST_BLOCK_CHARACTERS = 8_000  # of the YAML in it; a config takes about 400
 MOST_SUMMARY_CHARACTERS = 1_500
 THOUGHT, THOUGHT_ENDS = "<think>", "</think>"
 FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)")
-NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 INFINITE = re.compile(r"[-+]?\.?inf(inity)?", re.IGNORECASE)
 NOT_A_NUMBER = re.compile(r"[-+]?\.?nan", re.IGNORECASE)
 BOOLEANS = ("true", "false", "yes", "no", "on", "off")
@@ -40,11 +40,6 @@ def parse(reply: str) -> GeneratorConfig | Rejection:
     """
     try:
         return read_config(_block(reply))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        return Rejection(f"the block is not YAML: {error.problem}, in its line {line}")
-    except (yaml.YAMLError, OverflowError):  # OverflowError: an escape beyond Unicode
-        return Rejection("the block is not YAML: a character that YAML does not allow")
     except ValueError as error:
         return Rejection(str(error))
 
@@ -52,7 +47,7 @@ def parse(reply: str) -> GeneratorConfig | Rejection:
 def read_config(text: str) -> GeneratorConfig:
     """The configuration that YAML text of the form `GeneratorConfig.to_yaml` states.
 
-    Raises ValueError naming the place of what is wrong, yaml.YAMLError for text that is not YAML.
+    Raises ValueError naming the place of what is wrong.
     """
     if len(text) > MOST_BLOCK_CHARACTERS:
         raise ValueError(f"the YAML has {len(text)} characters; at most {MOST_BLOCK_CHARACTERS} are read")
@@ -63,8 +58,6 @@ def read_config(text: str) -> GeneratorConfig:
     for key, ratios in _mapping(top["sizes"], "sizes").items():
         size = _size(key)
         where = f"sizes.{size}"
-        if size in sizes:
-            raise ValueError(f"{where}: appears twice")
         named = _mapping(ratios, where)
         if set(named) != set(LIMITS):
             raise ValueError(f"{where}: {_wrong_keys(named, tuple(LIMITS))}; it takes {', '.join(LIMITS)}")
@@ -78,7 +71,7 @@ def read_config(text: str) -> GeneratorConfig:
 def summary(reply: str) -> str:
     """What an engineer wrote before its configuration, without thinking, cut to 1,500 characters."""
     said = reply[-MOST_CHARACTERS:].rpartition(THOUGHT_ENDS)[2]
-    prose = re.split(r"^[ \t]*(?:`{3,}|~{3,}|sizes:)", said, maxsplit=1, flags=re.MULTILINE)[0]
+    prose = re.split(r"^[ \t]*(?:`{3,}|~{3,}|sizes:|<think>)", said, maxsplit=1, flags=re.MULTILINE)[0]
     return prose.strip()[:MOST_SUMMARY_CHARACTERS]
 
 
@@ -133,12 +126,12 @@ _Node = _Scalar | dict[str, "_Node"]
 
 
 class _Reader:
-    """Nested mappings of words from YAML's events; keys are the words as they stand, quotes and all."""
+    """Nested mappings of words from YAML's events."""
 
     DEPTH = 3  # the document, its sizes, a size's ratios
 
     def __init__(self, text: str) -> None:
-        self._events = yaml.parse(text, Loader=yaml.BaseLoader)
+        self._events = _events(text)
 
     def document(self) -> dict[str, _Node]:
         next(self._events)  # the stream starts
@@ -151,12 +144,7 @@ class _Reader:
         return top
 
     def _node(self, event: yaml.Event, depth: int) -> _Node:
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"alias *{event.anchor[:40]}: aliases are not read; write the ratios out")
-        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
-            raise ValueError(f"anchor &{event.anchor[:40]}: anchors are not read; write the ratios out")
-        if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
-            raise ValueError(f"tag {event.tag[:40]}: tags are not read; write plain numbers")
+        _refuse_references(event)
         if isinstance(event, yaml.ScalarEvent):
             return _Scalar(event.value, quoted=event.style is not None)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -165,14 +153,39 @@ class _Reader:
             raise ValueError(f"mappings nested deeper than {self.DEPTH}; a ratio is a number")
         found: dict[str, _Node] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key = self._node(event, depth=self.DEPTH + 1)
-            if not isinstance(key, _Scalar):
-                raise ValueError("a mapping as key; keys are plain words")
-            word = str(key) if key.quoted else key.text
-            if word in found:
-                raise ValueError(f"key {key}: appears twice")
-            found[word] = self._node(next(self._events), depth + 1)
+            key = _key(event)
+            if key in found:
+                raise ValueError(f"key {key[:40]!r} appears twice")
+            found[key] = self._node(next(self._events), depth + 1)
         return found
+
+
+def _key(event: yaml.Event) -> str:
+    _refuse_references(event)
+    if not isinstance(event, yaml.ScalarEvent):
+        raise ValueError("a mapping or list as key; keys are plain words and numbers")
+    if event.style is not None:
+        raise ValueError(f"key {event.value[:40]!r} is a string in quotes; write it plain")
+    return event.value
+
+
+def _refuse_references(event: yaml.Event) -> None:
+    if isinstance(event, yaml.AliasEvent):
+        raise ValueError(f"alias {event.anchor[:40]!r}: aliases are not read; write the ratios out")
+    if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
+        raise ValueError(f"anchor {event.anchor[:40]!r}: anchors are not read; write the ratios out")
+    if isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and event.tag is not None:
+        raise ValueError(f"tag {event.tag[:40]!r}: tags are not read; write plain numbers")
+
+
+def _events(text: str) -> Iterator[yaml.Event]:
+    try:
+        yield from yaml.parse(text, Loader=yaml.BaseLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ValueError(f"not YAML: {str(error.problem)[:80]!r} in line {line} of the block") from None
+    except (yaml.YAMLError, ValueError, OverflowError):  # the latter two: escapes beyond Unicode
+        raise ValueError("not YAML: the block has a character that YAML does not allow") from None
 
 
 def _mapping(node: _Node, where: str) -> dict[str, _Node]:
@@ -189,8 +202,6 @@ def _wrong_keys(found: dict[str, _Node], allowed: tuple[str, ...]) -> str:
 
 
 def _size(key: str) -> int:
-    if key.startswith("'"):
-        raise ValueError(f"sizes: the key {key[:40]} is a string; write the plain number")
     if not re.fullmatch(r"-?[1-9]\d*|0", key, re.ASCII):
         raise ValueError(f"sizes: the key {key[:40]!r} is not a whole number")
     if len(key) > 2 or int(key) not in SIZES:
