@@ -45,23 +45,27 @@ def make(env_id: str, **options: Any) -> tuple[Environment, Params]:
 
 
 def env_set(name: str) -> tuple[str, ...]:
-    """The ids of a named set; a registered id is the set of itself, and "frozen_lake,rotate_matrix" joins
-    sets and ids in order, each id once. Raises ValueError for unknown names."""
+    """The ids of a named set; `all` is every registered id, an id is the set of itself, and
+    "frozen_lake,rotate_matrix" joins sets and ids in order, each id once. Raises ValueError for unknown
+    names."""
     parts = (part.strip() for part in name.split(","))
     return tuple(dict.fromkeys(env_id for part in parts for env_id in _one_set(part)))
 
 
 def _one_set(name: str) -> tuple[str, ...]:
+    if name == "all":
+        return ids()
     folder = resources.files("jaxenv") / "sets"
     file = folder / f"{name}.toml"
     if file.is_file():
         return tuple(tomllib.loads(file.read_text())["environments"])
     if name in _locations():
         return (name,)
-    sets = sorted(f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+    files = (f.name.removesuffix(".toml") for f in folder.iterdir() if f.name.endswith(".toml"))
+    sets = ["all", *sorted(files)]
     raise ValueError(f"no environment set {name!r}{_nearest(name, (*sets, *ids()))}; sets: {', '.join(sets)}")
 
 
 def _nearest(name: str, known: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+    return f"; did you mean {close[0]!r}?" if close else "; jaxenv.ids() names all there are"

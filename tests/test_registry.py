@@ -43,8 +43,8 @@ def test_a_wrong_id_names_the_nearest():
         jaxenv.make("frozen_lak")
 
 
-def test_an_id_like_no_other_lists_what_there_is():
-    with pytest.raises(ValueError, match=r"no environment 'zzzz'; known: addition_table, door_key"):
+def test_an_id_like_no_other_says_where_to_look():
+    with pytest.raises(ValueError, match=r"no environment 'zzzz'; jaxenv\.ids\(\) names all there are"):
         jaxenv.make("zzzz")
 
 
@@ -52,8 +52,9 @@ def test_sets():
     assert len(jaxenv.env_set("core12")) == 12
     assert set(jaxenv.env_set("core12")) <= set(jaxenv.ids())
     assert jaxenv.env_set("sokoban") == ("sokoban",)
+    assert jaxenv.env_set("all") == jaxenv.ids()
     with pytest.raises(
-        ValueError, match=r"no environment set 'core13'; did you mean 'core12'\?; sets: core12"
+        ValueError, match=r"no environment set 'core13'; did you mean 'core12'\?; sets: all, core12"
     ):
         jaxenv.env_set("core13")
 
@@ -81,14 +82,14 @@ def test_an_unknown_option_is_an_error():
 
 
 def test_a_users_package_is_found_beside_ours(packages):
-    packages({"my_package": {"countdown": "toy:Countdown"}})
-    env, _ = jaxenv.make("countdown")
+    packages({"my_package": {"toy_countdown": "toy:Countdown"}})
+    env, _ = jaxenv.make("toy_countdown")
     assert isinstance(env, toy.Countdown)
-    assert {"countdown", "frozen_lake"} <= set(jaxenv.ids())
-    assert jaxenv.env_set("countdown") == ("countdown",)
+    assert {"toy_countdown", "frozen_lake"} <= set(jaxenv.ids())
+    assert jaxenv.env_set("toy_countdown") == ("toy_countdown",)
 
 
 def test_two_classes_of_one_name_are_an_error(packages):
-    packages({"first": {"countdown": "toy:Countdown"}, "second": {"countdown": "other:Countdown"}})
-    with pytest.raises(ValueError, match="'countdown' is registered twice: toy:Countdown, other:Countdown"):
+    packages({"first": {"toy_countdown": "toy:Countdown"}, "second": {"toy_countdown": "other:Countdown"}})
+    with pytest.raises(ValueError, match="'toy_countdown' is registered twice: toy:Countdown, other:Countdown"):
         jaxenv.ids()

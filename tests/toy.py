@@ -20,7 +20,7 @@ class Count:
 
 
 class Countdown(Environment):
-    id = "countdown"
+    id = "toy_countdown"
     family = "toys"
     abilities = ("count",)
     grammar = Word(("down", "stay"))

@@ -62,7 +62,9 @@ LAYERS: dict[str, Callable[[Brush, str], None]] = {}
 
 
 def layer(paint_layer: Callable[[Brush, str], None]) -> Callable[[Brush, str], None]:
-    """Registers a layer under its function's name."""
+    """Registers a layer under its function's name. Raises ValueError for a name that is taken."""
+    if paint_layer.__name__ in LAYERS:
+        raise ValueError(f"layer: {paint_layer.__name__!r} is registered twice")
     LAYERS[paint_layer.__name__] = paint_layer
     return paint_layer
 
@@ -251,6 +253,23 @@ def turn(brush: Brush, _: str) -> None:
     ring = (away < 0.36) & (away > 0.24) & ~((dx > 0) & (dy < 0))
     brush.fill(ring, "sign")
     brush.fill(brush.triangle((0.5, 0.04), (0.5, 0.42), (0.78, 0.23)), "sign")
+
+
+@layer
+def base(brush: Brush, number: str) -> None:
+    """Where agent `number` must go: a square frame of its colour that leaves room for an agent."""
+    width = max(1.0, brush.size / 9) / brush.size
+    far = 1 - 1 / brush.size
+    brush.fill(brush.box(0, 0, far, far), f"team{number}")
+    brush.fill(brush.box(width, width, far - width, far - width), "paper")
+    brush.label(number, f"team{number}", place=(far / 2, far / 2), room=0.72)
+
+
+@layer
+def walker(brush: Brush, number: str) -> None:
+    """Agent `number`: a disc of its colour."""
+    brush.fill(brush.disc(0.5, 0.5, 0.41), f"team{number}")
+    brush.label(number, "paper", room=0.7)
 
 
 # --- lines at the edges of a cell --------------------------------------------------------------------
