@@ -228,6 +228,75 @@ class Coordinates:
         return jax.random.randint(key, (2,), 0, jnp.array([self.rows, self.cols]), jnp.int32)
 
 
+@dataclass(frozen=True)
+class LabelledMoves:
+    """A line a label, `A0: RIGHT, DOWN`: one to `limit` words after a label, each label at most once, in any
+    order; the action is int32[labels, limit], -1 after the last word and all along a label without a line.
+
+    Case, spaces and blank lines are free; colons, commas and line breaks must be as in the example.
+    """
+
+    labels: tuple[str, ...]
+    words: tuple[str, ...]
+    limit: int
+
+    @property
+    def capacity(self) -> int:
+        line = len(": \n") + self.limit * (max(map(len, self.words)) + len(", "))
+        return len(self.labels) * (max(map(len, self.labels)) + line)
+
+    def parse(self, answer: Text) -> tuple[jax.Array, jax.Array]:
+        most = len(self.labels) * (self.limit + 1)
+        bare = Text(jnp.where(answer.data == ord(":"), np.uint8(ord(" ")), answer.data), answer.length)
+        found, count = _split(bare, most, max(map(len, self.labels + self.words)))
+        label, is_label = _match(found, tuple(map(str.lower, self.labels)))
+        word, is_word = _match(found, tuple(map(str.lower, self.words)))
+        at = jnp.arange(most)
+        given = at < count
+        # Marks between each of the words and the one before it, and after the last.
+        (start,) = jnp.nonzero(_edges(bare)[0], size=most, fill_value=answer.capacity - 1)
+        inside = jnp.arange(answer.capacity) < answer.length
+        marks = inside[:, None] & (answer.data[:, None] == np.frombuffer(b":,;\n", np.uint8))
+        seen = jnp.cumsum(marks, axis=0, dtype=jnp.int32)
+        colons, commas, semicolons, breaks = jnp.diff(seen[start], axis=0, prepend=0).T
+        rest = seen[-1] - seen[start[jnp.clip(count - 1, 0, most - 1)]]
+        after_label = jnp.pad(is_label, (1, 0))[:-1]
+        begins = is_label & ~after_label & (colons + commas == 0) & ((breaks > 0) | (at == 0))
+        joined = jnp.where(after_label, (colons == 1) & (commas == 0), (colons == 0) & (commas == 1))
+        goes_on = is_word & joined & (breaks == 0) & (at > 0)
+        # The label that each word belongs to, and its place in that line.
+        head = jax.lax.cummax(jnp.where(is_label, at, 0))
+        place = at - head - 1
+        once = (is_label & given)[:, None] & (label[:, None] == np.arange(len(self.labels)))
+        valid = (count >= 1) & (count <= most) & ((begins | goes_on) & (semicolons == 0) | ~given).all()
+        valid &= goes_on[jnp.clip(count - 1, 0, most - 1)] & (rest[:3] == 0).all()
+        valid &= (once.sum(0) <= 1).all() & (~given | (place < self.limit)).all()
+        column = jnp.where(goes_on & given & (place < self.limit), place, self.limit)
+        action = jnp.full((len(self.labels), self.limit), -1, jnp.int32)
+        return action.at[label[head], column].set(word, mode="drop"), valid
+
+    def format(self, action: jax.Array) -> Text:
+        heads = [f"{label}: " for label in self.labels]
+        later = ["\n" + head for head in heads], [", " + word for word in self.words]
+        table, lengths = text.word_table([*heads, *later[0], *self.words, *later[1]])
+        given = action >= 0
+        n = len(heads)
+        line = jnp.arange(n) + jnp.where(jnp.cumsum(given[:, 0]) > 1, n, 0)
+        word = 2 * n + action + jnp.where(jnp.arange(self.limit) > 0, len(self.words), 0)
+        pieces = jnp.concatenate([line[:, None], jnp.where(given, word, 0)], axis=1).reshape(-1)
+        shown = jnp.concatenate([given[:, :1], given], axis=1).reshape(-1)
+        sizes = jnp.where(shown, jnp.asarray(lengths)[pieces], 0).astype(jnp.int32)
+        return text.resize(text.pack(jnp.asarray(table)[pieces], sizes), self.capacity)
+
+    def sample(self, key: jax.Array) -> jax.Array:
+        words, lengths, count = jax.random.split(key, 3)
+        shape = len(self.labels), self.limit
+        moves = jax.random.randint(words, shape, 0, len(self.words), jnp.int32)
+        given = jnp.arange(self.limit) <= jax.random.randint(lengths, (shape[0], 1), 0, self.limit)
+        lines = jnp.arange(shape[0]) <= jax.random.randint(count, (), 0, shape[0])
+        return jnp.where(given & lines[:, None], moves, -1)
+
+
 def _find(reply: Text, tag: str) -> jax.Array:
     """bool[capacity]: the tag starts here and ends inside the text."""
     pattern = np.frombuffer(tag.encode(), np.uint8)
@@ -237,13 +306,17 @@ def _find(reply: Text, tag: str) -> jax.Array:
     return same.all(-1) & (at + len(pattern) <= reply.length)
 
 
+def _edges(answer: Text) -> tuple[jax.Array, jax.Array]:
+    """bool[capacity] each: a word starts here, a word ends here."""
+    inside = jnp.arange(answer.capacity) < answer.length
+    solid = inside & (answer.data[:, None] != _SEPARATORS).all(-1)
+    return solid & ~jnp.pad(solid, (1, 0))[:-1], solid & ~jnp.pad(solid, (0, 1))[1:]
+
+
 def _split(answer: Text, limit: int, width: int) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
     """The first `limit` words, lower case: (uint8[limit, width], true lengths int32[limit]), and the number
     of words there are. A word longer than `width` is cut, but its length tells."""
-    inside = jnp.arange(answer.capacity) < answer.length
-    solid = inside & (answer.data[:, None] != _SEPARATORS).all(-1)
-    starts = solid & ~jnp.pad(solid, (1, 0))[:-1]
-    ends = solid & ~jnp.pad(solid, (0, 1))[1:]
+    starts, ends = _edges(answer)
     (start,) = jnp.nonzero(starts, size=limit, fill_value=answer.capacity)
     (end,) = jnp.nonzero(ends, size=limit, fill_value=answer.capacity - 1)
     lengths = (end - start + 1).astype(jnp.int32)

@@ -78,6 +78,8 @@ class Environment(abc.ABC):
     hidden: ClassVar[tuple[str, ...]] = ()
     # By scale, the least share of episodes the expert must win where chance has a say; (): all of them.
     expert_success: ClassVar[tuple[float, ...]] = ()
+    # Of processor time, that compiling reset, step and expert may take together.
+    compile_seconds: ClassVar[float] = 30.0
 
     observe: tuple[str, ...] = ("symbolic",)
     canvas: int = 96

@@ -18,7 +18,6 @@ from jaxenv import answers, text
 from jaxenv.environment import Environment, Episode, Level, Params
 from jaxenv.text import Text
 
-
 REPLY_CAPACITY = 256  # at least, in bytes: some room for words before an answer
 
 
@@ -53,8 +52,8 @@ Groups = tuple[Group, ...]
 
 class Mixture:
     """`slots` episodes of each of `envs`; slot i of environment e is row e * slots + i of every batch.
-    Replies are at most `reply_capacity` bytes, by default as many as the longest answer needs. With `board` the prompts hold the observation in words at
-    every harness level."""
+    Replies are at most `reply_capacity` bytes, by default as many as the longest answer needs. With `board`
+    the prompts hold the observation in words at every harness level."""
 
     def __init__(
         self, envs: Sequence[Environment], slots: int, reply_capacity: int = 0, board: bool = False

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxenv import answers, text
-from jaxenv.answers import Coordinates, DigitGrid, Digits, Grammar, Moves, Numbers, Word
+from jaxenv.answers import Coordinates, DigitGrid, Digits, Grammar, LabelledMoves, Moves, Numbers, Word
 from jaxenv.text import Text
 
 CAPACITY = 64
@@ -72,6 +72,19 @@ def read_coordinates(string: str) -> Answer:
     return [numbers[0] - 1, numbers[1] - 1]
 
 
+def read_labelled(string: str) -> Answer:
+    """Lines `A0: UP, LEFT` of labels A0 and B1, up to three words each."""
+    gap, word, lines = "[ \\t\\r]*", "(?:up|down|left|right)", {}
+    pattern = re.compile(f"{gap}(a0|b1){gap}:({gap}{word}{gap}(?:,{gap}{word}{gap}){{,2}})")
+    for line in lower(string).split("\n"):
+        found = pattern.fullmatch(line)
+        if line.strip(" \t\r") and (not found or found[1] in lines):
+            return None
+        if found:
+            lines[found[1]] = [MOVES.index(word) for word in tokens(found[2])]
+    return [padded(lines.get(label, []), 3) for label in ("a0", "b1")] if lines else None
+
+
 REFERENCES: dict[Grammar, Callable[[str], Answer]] = {
     Word(MOVES): read_word,
     Moves(MOVES, 3): read_moves,
@@ -79,6 +92,7 @@ REFERENCES: dict[Grammar, Callable[[str], Answer]] = {
     Digits(6): read_digits,
     DigitGrid(3): read_digit_grid,
     Coordinates(6, 12): read_coordinates,
+    LabelledMoves(("A0", "B1"), tuple(map(str.upper, MOVES)), 3): read_labelled,
 }
 every_grammar = pytest.mark.parametrize("grammar", REFERENCES, ids=lambda grammar: type(grammar).__name__)
 PIECES = (
@@ -101,6 +115,7 @@ PIECES = (
     "x",
     "ä",
 )
+LINE_PIECES = ("A0:", "\nA0: ", "b1 : ", "\nB1:", "up", "LEFT", ", ", ",down", "\n", " ", "x")
 EXAMPLES = {
     Word: (
         ["up", " UP\n", "right,", ";Down\t"],
@@ -116,6 +131,14 @@ EXAMPLES = {
     Coordinates: (
         ["2 3", "(2, 3)", "6,12", "((1))1"],
         ["", "0 1", "7 1", "1 13", "1", "1 1 1", "-1 1", "[1 1]"],
+    ),
+    LabelledMoves: (
+        ["A0: UP", "\n b1 :up,LEFT ,right\r\n\n A0:\tdown\n", "A0: UP, UP\nB1: DOWN", "b1:up"],
+        [
+            *("", "A0", "A0:", "UP", "A0 UP", "A0: UP DOWN", "A0: UP,", "A0:, UP", "A0: UP; UP", "A0: UP;"),
+            *("A0:: UP", "A0: UP B1: UP", "A0:\nUP", "A0: UP,\nUP", "A0: UP\nA0: UP", "A0: UP, UP, UP, UP"),
+            *("A0: JUMP", "C2: UP", "A0: UP\n:", "A0: UP: UP", "A0\nB1: UP", "A0: UP\n, UP", "A0: B1: UP"),
+        ],
     ),
 }
 
@@ -135,6 +158,7 @@ def random_answers(count: int) -> list[str]:
     noise = np.random.default_rng(0)
     strings = ["".join(noise.choice(PIECES, noise.integers(0, 7))) for _ in range(count)]
     strings += ["".join(noise.choice(list("0123456789 \n"), noise.integers(0, 12))) for _ in range(count)]
+    strings += ["".join(noise.choice(LINE_PIECES, noise.integers(0, 9))) for _ in range(count)]
     return [string for string in strings if len(string.encode()) <= CAPACITY]
 
 

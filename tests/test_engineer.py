@@ -28,7 +28,7 @@ TINY = EngineerConfig(
     eval_agents=(2,),
     eval_sizes=(3, 4),
     eval_waits=(0.5,),
-    eval_boards=4,
+    eval_boards=8,
     engineer_tokens=16,
     save_every=1,
     canvas=CANVAS,
@@ -64,8 +64,8 @@ def test_a_run_keeps_all_that_was_said_and_done(whole: Path) -> None:
     assert [record["round"] for record in read_metrics(whole)] == [0, 0, 1, 1]
     for past in rounds:
         counts = tally(past.outcome.evaluation)
-        assert counts.instances == 8
-        assert counts.errors["parses"] == 8
+        assert counts.instances == 16
+        assert counts.errors["parses"] == 16
         assert past.outcome.training["failed/parses"] > 0.5
     assert (whole / "distribution.png").stat().st_size > 1000
     assert "after round 1" in (whole / "evaluation.md").read_text()
@@ -105,6 +105,6 @@ def test_mistakes_are_told_before_anything_is_done(planner: str, tmp_path: Path)
     with pytest.raises(FileNotFoundError, match="holds no run"):
         engineer.main(EngineerConfig(resume=tmp_path))
     full = dataclasses.replace(TINY, model=planner, out=tmp_path / "full", eval_hole=0.5, eval_agents=(3,))
-    with pytest.raises(ValueError, match="evaluation: only 0 of 4 boards of size 3 with 3 agents"):
+    with pytest.raises(ValueError, match="evaluation: only 0 of 8 boards of size 3 with 3 agents"):
         engineer.main(full)
     assert not (tmp_path / "full").exists()

@@ -91,5 +91,5 @@ def test_a_users_package_is_found_beside_ours(packages):
 
 def test_two_classes_of_one_name_are_an_error(packages):
     packages({"first": {"toy_countdown": "toy:Countdown"}, "second": {"toy_countdown": "other:Countdown"}})
-    with pytest.raises(ValueError, match="'toy_countdown' is registered twice: toy:Countdown, other:Countdown"):
+    with pytest.raises(ValueError, match="'toy_countdown' is registered twice: toy:Countdown, other"):
         jaxenv.ids()

@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-import jaxenv
 from envs_jax.multi_agent.mapf_plan import MapfPlan
 from jaxenv.mapf.generator import Board
 from jaxenv.mapf.rewards import START_SHARE, RewardConfig
@@ -162,7 +161,7 @@ class Run:
     def __init__(self, config: EngineerConfig) -> None:
         self.config = config
         self.folder = config.out / "checkpoints"
-        env = jaxenv.make(MapfPlan.id, canvas=config.canvas, cost=config.cost)[0]
+        env = MapfPlan(canvas=config.canvas, cost=config.cost)
         print("drawing the boards of the evaluation")
         self.cells = evaluation_boards(
             EVALUATION_SEED,
@@ -327,7 +326,7 @@ def _agent(config: EngineerConfig, env: MapfPlan, evaluation: list[Board]) -> Ag
         "adapters" if config.lora_rank else _learns(directory), config.compute, config.lora_rank
     )
     everything = normalised([1 / len(SIZES)] * len(SIZES), [0.1] * len(SIZES), [0.0] * len(SIZES))
-    training, _ = draw(jax.random.key(0), everything, config.agents, 8 * len(SIZES), config.cost)
+    training, _ = draw(jax.random.key(0), everything, config.agents, config.samples, config.cost)
     slots = config.groups * config.group_size
     shown = (config.actor, config.observation, config.harness, [training, *evaluation])
     return board_agent(directory, env, slots, *shown, load, config.mesh)

@@ -1,5 +1,5 @@
-"""A warm start for plans: imitate the exact solver. `python -m train.mapf_sft --out DIR` makes the small policy
-that `python -m train.engineer` starts from."""
+"""A warm start for plans: imitate the exact solver. `python -m train.mapf_sft --out DIR` makes the small
+policy that `python -m train.engineer` starts from."""
 
 import time
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ import jax
 import numpy as np
 import optax
 
-import jaxenv
 from envs_jax.multi_agent.mapf_plan import MapfPlan
 from jaxenv import text
 from jaxenv.harness import NUM_HARNESS_LEVELS
@@ -64,7 +63,7 @@ class MapfSFTConfig:
 
 def main(config: MapfSFTConfig) -> None:
     """Makes a new small policy and has it imitate the exact solver's plans."""
-    env = jaxenv.make(MapfPlan.id, canvas=config.canvas)[0]
+    env = MapfPlan(canvas=config.canvas)
     wanted = normalised(config.data, [config.hole] * len(SIZES), [config.wait] * len(SIZES))
     key = jax.random.key(config.seed)
     print("drawing boards")

@@ -1,0 +1,1 @@
+"""Games on a board against a scripted opponent."""

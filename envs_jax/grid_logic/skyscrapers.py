@@ -1,0 +1,97 @@
+"""Fill an n x n grid with towers 1..n so that from each side as many are seen as the number there says.
+
+Every row and column has each height once; a tower hides the lower ones behind it. The planted square is a
+reshuffling of the cyclic one; any square with these views scores.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import struct
+
+from envs_jax.grid_logic import engine, latin
+from jaxenv import text
+from jaxenv.answers import DigitGrid
+from jaxenv.environment import TileEnvironment
+from jaxenv.harness import Texts
+from jaxenv.scoring import score
+
+SIDE = 6
+SIDES = np.array([4, 5, 6], np.int32)
+EMPTY, CORNER = 0, SIDE + 1  # between them the numbers 1..6
+
+
+@struct.dataclass
+class Skyline:
+    views: jax.Array  # int8[4, 6], towers seen from the top, bottom, left and right; 0 after the last line
+    solution: jax.Array  # int8[6, 6], the planted one
+    side: jax.Array  # int32[]
+
+
+class Skyscrapers(TileEnvironment):
+    id = "skyscrapers"
+    family = "grid_logic"
+    abilities = (
+        "read_margin_clues",
+        "cast_line_of_sight",
+        "enforce_all_different",
+        "propagate_constraints",
+        "backtrack_hypotheses",
+        "format_structured",
+    )
+    grammar = DigitGrid(SIDE)
+    task = (
+        "Fill the n by n grid with towers of height 1 to n that are seen as the numbers on its sides say. "
+        "Answer all rows in <answer></answer>."
+    )
+    rules = (
+        "Each row and column has every height once. "
+        "A number counts the towers seen from there; a tower hides all lower ones behind it."
+    )
+    max_turns: ClassVar[tuple[int, ...]] = (1, 1, 1)
+    hidden = ("solution",)
+    tileset = ("paper", *(f"header glyph:{count}" for count in range(1, SIDE + 1)), "slot")
+
+    def generate(self, key: jax.Array, scale: jax.Array) -> Skyline:
+        side = jnp.asarray(SIDES)[scale]
+        noise = jax.random.uniform(key, (3 * SIDE,)).reshape(3, SIDE)
+        solution = latin.latin_square(noise, side)
+        return Skyline(_views(solution).astype(jnp.int8), solution, side)
+
+    def legal(self, state: Skyline, action: jax.Array) -> jax.Array:
+        """n lines of n digits from 1 to n."""
+        return engine.is_grid(action, state.side, 1, state.side)
+
+    def transition(
+        self, key: jax.Array, state: Skyline, action: jax.Array
+    ) -> tuple[Skyline, jax.Array, jax.Array]:
+        complete, used = latin.complete_lines(action, state.side)
+        seen = _views(action) == state.views
+        asked = state.views > 0
+        share = (complete & used).sum() / used.sum() * (seen & asked).sum() / asked.sum()
+        return state, score((complete | ~used).all() & (seen | ~asked).all(), share), jnp.bool_(True)
+
+    def symbolic(self, state: Skyline) -> jax.Array:
+        return engine.framed(jnp.full((SIDE, SIDE), EMPTY), state.views, state.side, CORNER)
+
+    def extent(self, state: Skyline) -> tuple[jax.Array, jax.Array]:
+        return state.side + 2, state.side + 2
+
+    def describe(self, state: Skyline) -> Texts:
+        across = state.side + 2
+        board = text.grid(self.symbolic(state), (*".123456", " "), across, across, between="")
+        size = text.concat(text.encode("n "), text.number(state.side, 1))
+        return Texts(board, size, engine.one_cell(state.solution, state.solution == state.side))
+
+    def expert(self, key: jax.Array, state: Skyline) -> jax.Array:
+        return engine.answer(state.solution, state.side)
+
+
+def _views(board: jax.Array) -> jax.Array:
+    """int32[4, 6]: how many towers each column and row of board [6, 6] shows from the top, bottom, left and
+    right. What is not positive lies outside and is not seen."""
+    lines = jnp.stack([board.T, board.T[:, ::-1], board, board[:, ::-1]])
+    highest = jax.lax.cummax(jnp.pad(lines, ((0, 0), (0, 0), (1, 0))), axis=2)[..., :-1]
+    return (lines > highest).sum(2)

@@ -1,0 +1,1 @@
+"""Puzzles in which the order of moves is all."""

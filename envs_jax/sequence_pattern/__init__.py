@@ -1,0 +1,1 @@
+"""Rules that carry one pattern to the next."""

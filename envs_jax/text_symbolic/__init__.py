@@ -1,0 +1,1 @@
+"""Words, codes and numbers that are guessed or spelled."""
