@@ -1,5 +1,7 @@
 """Small pieces for boards: moves, placement, distance fields and spanning trees, all of fixed cost."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,12 @@ MOVES = ("up", "down", "left", "right")
 STEPS = np.array([(-1, 0), (1, 0), (0, -1), (0, 1)], np.int32)
 
 UNREACHABLE = 1_000_000
+
+
+def noise(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """float32 of this shape, uniform in [0, 1): the bits of `jax.random.uniform`, which under vmap takes two
+    seconds longer to compile for a shape of several axes than for the same numbers in a row."""
+    return jax.random.uniform(key, (math.prod(shape),)).reshape(shape)
 
 
 def inside(side: int, n: jax.Array) -> jax.Array:

@@ -10,6 +10,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +31,24 @@ def subject(env_id: str) -> Subject:
     return Subject(jaxenv.make(env_id)[0])
 
 
-@pytest.mark.parametrize("check", testing.CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("env_id", jaxenv.ids())
+def cases() -> list[Any]:
+    """Every check of every environment. Without jit every operation is compiled by itself, which takes longer
+    than all else together: beyond the main job's twelve that is left to the exhaustive run."""
+    return [
+        pytest.param(
+            env_id,
+            check,
+            id=f"{env_id}-{check.__name__}",
+            marks=pytest.mark.exhaustive
+            if check is checks.check_eager and env_id not in jaxenv.env_set("core12")
+            else (),
+        )
+        for env_id in jaxenv.ids()
+        for check in testing.CHECKS
+    ]
+
+
+@pytest.mark.parametrize(("env_id", "check"), cases())
 def test_contract(env_id: str, check: Callable[[Subject], None]) -> None:
     check(subject(env_id))
 

@@ -87,7 +87,7 @@ def test_a_run_goes_on_in_the_middle_of_a_round(whole: Path, tmp_path: Path) -> 
     assert step.name == "step_00000004"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_rule_designs_the_second_round(planner: str, tmp_path: Path) -> None:
     out = tmp_path / "rule"
     engineer.main(dataclasses.replace(TINY, model=planner, out=out, engineer="rule"))

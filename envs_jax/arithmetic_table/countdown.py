@@ -20,7 +20,7 @@ from envs_jax.arithmetic_table.expression import (
     value,
     well_formed,
 )
-from jaxenv import text
+from jaxenv import grids, text
 from jaxenv.environment import TileEnvironment
 from jaxenv.harness import Texts
 from jaxenv.scoring import score
@@ -67,7 +67,7 @@ class Countdown(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Task:
         each = MOST + len(STEPS)
-        noise = jax.random.uniform(key, (MOST * each,)).reshape(MOST, each)
+        noise = grids.noise(key, (MOST, each))
         count = jnp.asarray(COUNTS)[scale]
         drawn = 1 + (noise[-1, :MOST] * jnp.asarray(HIGHS)[scale]).astype(jnp.int32)
         numbers = jnp.where(jnp.arange(MOST) < count, drawn, 0)

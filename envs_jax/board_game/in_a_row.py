@@ -8,7 +8,6 @@ win at once if possible.
 """
 
 import abc
-import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -17,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from jaxenv import text
+from jaxenv import grids, text
 from jaxenv.environment import TileEnvironment
 from jaxenv.harness import Texts
 from jaxenv.scoring import score
@@ -77,7 +76,7 @@ class InARow(TileEnvironment):
     def generate(self, key: jax.Array, scale: jax.Array) -> Stones:
         first, order = jax.random.split(key)
         shape = OPENINGS, ROUNDS, 2, self.shape[0] * self.shape[1]
-        noise = jax.random.uniform(order, (math.prod(shape),)).reshape(shape)
+        noise = grids.noise(order, shape)
         opens, share = jax.random.uniform(first, (2,))
         rounds = (share * (jnp.asarray(self.opening)[scale] + 1)).astype(jnp.int32)
         states = jax.vmap(self._open, (0, None, None, None))(noise, rounds, opens < 0.5, scale)

@@ -73,7 +73,7 @@ class Binairo(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Stones:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, ((SIDE + 1) * SIDE,)).reshape(SIDE + 1, SIDE)
+        noise = grids.noise(key, (SIDE + 1, SIDE))
         count = jnp.asarray(COUNT)[scale]
         at = jnp.minimum((noise[-1, 0] * count).astype(jnp.int32), count - 1)
         rows = jnp.asarray(BANK)[jnp.asarray(START)[scale] + at]

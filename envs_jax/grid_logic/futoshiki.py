@@ -62,7 +62,7 @@ class Futoshiki(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Board:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, (3 * SIDE + 3, SIDE))
+        noise = grids.noise(key, (3 * SIDE + 3, SIDE))
         solution = _latin_square(noise[-3:], side)
         cells = grids.inside(SIDE, side)
         kept = grids.pick_mask(noise[:SIDE], cells, jnp.asarray(GIVENS)[scale])

@@ -87,7 +87,7 @@ class LightsOut(TileEnvironment):
 
     def expert(self, key: jax.Array, state: Lamps) -> jax.Array:
         """One of the presses that are left; their order does not matter."""
-        return grids.pick(jax.random.uniform(key, (SIDE, SIDE)), state.presses, 1)[0]
+        return grids.pick(grids.noise(key, (SIDE, SIDE)), state.presses, 1)[0]
 
 
 def _flips(presses: jax.Array) -> jax.Array:

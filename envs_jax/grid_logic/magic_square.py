@@ -76,7 +76,7 @@ class MagicSquare(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Square:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, ((SIDE + 3) * SIDE,)).reshape(SIDE + 3, SIDE)
+        noise = grids.noise(key, (SIDE + 3, SIDE))
         solution = _magic(noise[SIDE:], jnp.asarray(PAIRS)[scale], side)
         cells = grids.inside(SIDE, side)
         empty = grids.pick_mask(noise[:SIDE], cells, jnp.asarray(EMPTY)[scale])

@@ -100,7 +100,7 @@ class Minesweeper(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Field:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, (3 * SIDE * SIDE,)).reshape(3, SIDE, SIDE)
+        noise = grids.noise(key, (3, SIDE, SIDE))
         cells = grids.inside(SIDE, side)
         first = grids.mask_at(SIDE, grids.pick(noise[0], cells, 1)[0])
         mines = grids.pick_mask(noise[1], cells & ~_spread(first), jnp.asarray(MINES)[scale])
@@ -158,7 +158,7 @@ class Minesweeper(TileEnvironment):
         closed = (state.board >= COVERED) & grids.inside(SIDE, state.side) & ~state.mines
         proven = closed & safe_cells(state.board, state.side)
         choice = jnp.where(proven.any(), proven, closed)
-        noise = jax.random.uniform(key, (SIDE * SIDE,)).reshape(SIDE, SIDE)
+        noise = grids.noise(key, (SIDE, SIDE))
         cell = grids.pick(noise, choice, 1)[0]
         verb = jnp.where(state.board[cell[0], cell[1]] == FLAG, MARK, OPEN)
         return jnp.concatenate([verb[None], cell]).astype(jnp.int32)

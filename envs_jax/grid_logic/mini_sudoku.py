@@ -83,7 +83,7 @@ class MiniSudoku(TileEnvironment):
         _, names = jax.lax.top_k(jax.random.uniform(digits, (4,)), 4)
         solution = names[grid - 1] + 1
         empty = grids.pick_mask(
-            jax.random.uniform(cells, (SIDE, SIDE)), jnp.ones((SIDE, SIDE), bool), jnp.asarray(EMPTY)[scale]
+            grids.noise(cells, (SIDE, SIDE)), jnp.ones((SIDE, SIDE), bool), jnp.asarray(EMPTY)[scale]
         )
         given = jnp.where(empty, 0, solution)
         return Sudoku(given.astype(jnp.int8), solution.astype(jnp.int8))

@@ -77,7 +77,7 @@ class NQueens(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Chessboard:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, (1, SIDE + 2))
+        noise = grids.noise(key, (1, SIDE + 2))
         count = jnp.asarray(COUNT)[scale]
         at = jnp.minimum((noise[0, 0] * count).astype(jnp.int32), count - 1)
         solution = jnp.asarray(BANK)[jnp.asarray(START)[scale] + at]

@@ -56,7 +56,7 @@ class Nonogram(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Clues:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, (SIDE * SIDE,)).reshape(SIDE, SIDE)
+        noise = grids.noise(key, (SIDE, SIDE))
         smooth = noise + grids.neighbours(noise, 0.5).mean(0)
         count = (SHADED_SHARE * side**2).astype(jnp.int32)
         solution = grids.pick_mask(smooth, grids.inside(SIDE, side), count)

@@ -12,7 +12,7 @@ import numpy as np
 from flax import struct
 
 from envs_jax.grid_logic import engine, latin
-from jaxenv import text
+from jaxenv import grids, text
 from jaxenv.answers import DigitGrid
 from jaxenv.environment import TileEnvironment
 from jaxenv.harness import Texts
@@ -56,7 +56,7 @@ class Skyscrapers(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Skyline:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, (3 * SIDE,)).reshape(3, SIDE)
+        noise = grids.noise(key, (3, SIDE))
         solution = latin.latin_square(noise, side)
         return Skyline(_views(solution).astype(jnp.int8), solution, side)
 

@@ -11,7 +11,7 @@ import numpy as np
 from flax import struct
 
 from envs_jax.matrix import engine
-from jaxenv import text
+from jaxenv import grids, text
 from jaxenv.answers import Digits
 from jaxenv.environment import TileEnvironment
 from jaxenv.harness import Texts
@@ -52,7 +52,7 @@ class SpiralMatrix(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Spiral:
         side = jnp.asarray(SIDES)[scale]
-        return Spiral(engine.random_digits(jax.random.uniform(key, (SIDE, SIDE)), side), side)
+        return Spiral(engine.random_digits(grids.noise(key, (SIDE, SIDE)), side), side)
 
     def legal(self, state: Spiral, action: jax.Array) -> jax.Array:
         """As many digits as the matrix has."""

@@ -54,7 +54,7 @@ class FrozenLake(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Lake:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, (3, SIDE, SIDE))
+        noise = grids.noise(key, (3, SIDE, SIDE))
         cells = grids.inside(SIDE, side)
         agent, goal = grids.pick(noise[0], cells, 2)
         safe = _monotone_path(noise[1].reshape(-1), agent, goal)

@@ -79,7 +79,7 @@ class GoToObject(TileEnvironment):
     def generate(self, key: jax.Array, scale: jax.Array) -> Room:
         side, count = jnp.asarray(SIDES)[scale], jnp.asarray(COUNTS)[scale]
         lattice_key, thing_key, cell_key, heading_key = jax.random.split(key, 4)
-        noise = jax.random.uniform(cell_key, (2, SIDE, SIDE))
+        noise = grids.noise(cell_key, (2, SIDE, SIDE))
         # Things stand on every other row and column, so that all floor stays joined.
         odd_row, odd_col = jax.random.randint(lattice_key, (2,), 0, 2)
         row, col = jnp.indices((SIDE, SIDE))

@@ -54,11 +54,9 @@ class LavaCrossing(TileEnvironment):
         side = jnp.asarray(SIDES)[scale]
         bed_key, path_key, heading_key, corner_key = jax.random.split(key, 4)
         exists = jnp.broadcast_to(2 * np.arange(BEDS) + 1 < side - 1, (2, BEDS))
-        chosen = grids.pick_mask(
-            jax.random.uniform(bed_key, (2, BEDS)), exists, jnp.asarray(RIVER_COUNTS)[scale]
-        )
+        chosen = grids.pick_mask(grids.noise(bed_key, (2, BEDS)), exists, jnp.asarray(RIVER_COUNTS)[scale])
         rivers = jnp.zeros((2, SIDE), bool).at[:, 1::2].set(chosen)
-        gaps = _gaps(jax.random.uniform(path_key, (2 * BEDS, 2)), rivers, side)
+        gaps = _gaps(grids.noise(path_key, (2 * BEDS, 2)), rivers, side)
         lava = (rivers[0][:, None] | rivers[1][None, :]) & ~gaps & grids.inside(SIDE, side)
         # The way leads from the top left to the bottom right; mirroring leads it between any corners.
         mirrored = jax.random.bernoulli(corner_key, shape=(2,))

@@ -60,7 +60,7 @@ class Maze2D(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Maze:
         side = jnp.asarray(SIDES)[scale]
-        noise = jax.random.uniform(key, (4, SIDE, SIDE))
+        noise = grids.noise(key, (4, SIDE, SIDE))
         cells = grids.inside(SIDE, side)
         opened = grids.spanning_tree(noise[:2], side)
         (agent,) = grids.pick(noise[2], cells, 1)

@@ -110,7 +110,7 @@ class ShortestPathGrid(TileEnvironment):
         """A random one of the shortest ways."""
         left = _moves_left(state)
         nearer = grids.neighbours(left, grids.UNREACHABLE) < left
-        best = jnp.where(nearer, jax.random.uniform(key, nearer.shape), -1.0).argmax(0)
+        best = jnp.where(nearer, grids.noise(key, nearer.shape), -1.0).argmax(0)
 
         def walk(cell: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
             row, col = cell

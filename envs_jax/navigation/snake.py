@@ -86,7 +86,7 @@ class SnakeGame(TileEnvironment):
 
         after, dead = jax.lax.fori_loop(0, LIMIT, move, (state, jnp.bool_(False)))
         grown = after.body.max() > length
-        noise = jax.random.uniform(key, (SIDE * SIDE,)).reshape(SIDE, SIDE)
+        noise = grids.noise(key, (SIDE, SIDE))
         (apple,) = grids.pick(noise, grids.inside(SIDE, state.side) & (after.body == 0), 1)
         after = replace(after, apple=jnp.where(grown, apple, state.apple))
         reached = after.body.max() >= state.wanted
@@ -130,7 +130,7 @@ class SnakeGame(TileEnvironment):
             after = jax.tree.map(lambda new, old: jnp.where(ate, old, new), after, snake)
             return after, jnp.where(ate, -1, best)
 
-        return jax.lax.scan(follow, state, jax.random.uniform(key, (LIMIT, 4)))[1]
+        return jax.lax.scan(follow, state, grids.noise(key, (LIMIT, 4)))[1]
 
 
 def _head(body: jax.Array) -> jax.Array:

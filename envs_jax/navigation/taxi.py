@@ -79,7 +79,7 @@ class Taxi(TileEnvironment):
     def generate(self, key: jax.Array, scale: jax.Array) -> Town:
         side, count = jnp.asarray(SIDES)[scale], jnp.asarray(STAND_COUNTS)[scale]
         noise_key, who, where = jax.random.split(key, 3)
-        noise = jax.random.uniform(noise_key, (5, SIDE, SIDE))
+        noise = grids.noise(noise_key, (5, SIDE, SIDE))
         cells = grids.inside(SIDE, side)
         inner = grids.neighbours(cells, False) & cells
         opened = grids.spanning_tree(noise[:2], side) | (inner & (noise[2] < OPEN_SHARE))

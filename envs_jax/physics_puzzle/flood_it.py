@@ -67,7 +67,7 @@ class FloodIt(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Board:
         side, count = jnp.asarray(SIDES)[scale], jnp.asarray(COUNTS)[scale]
-        noise = jax.random.uniform(key, (SIDE * SIDE,)).reshape(SIDE, SIDE)
+        noise = grids.noise(key, (SIDE, SIDE))
         inside = grids.inside(SIDE, side)
         colour = jnp.where(inside, jnp.floor(noise * count), 0).astype(jnp.uint8)
         plan, length = _greedy(colour, inside)

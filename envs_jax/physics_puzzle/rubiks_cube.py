@@ -5,7 +5,6 @@ the back, left and down in its place. The state keeps the way back as a stack, w
 is room for the longest scramble and the environment's own turn limit.
 """
 
-import math
 from dataclasses import replace
 from typing import ClassVar
 
@@ -14,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import struct
 
-from jaxenv import text
+from jaxenv import grids, text
 from jaxenv.answers import Word
 from jaxenv.environment import TileEnvironment
 from jaxenv.harness import Texts
@@ -96,7 +95,7 @@ class RubiksCube(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Cube:
         shape = int(LONGEST.max()) + 1, len(WORDS)
-        noise = jax.random.uniform(key, (math.prod(shape),)).reshape(shape)
+        noise = grids.noise(key, shape)
         shortest = jnp.asarray(SHORTEST)[scale]
         span = jnp.asarray(LONGEST)[scale] - shortest + 1
         length = shortest + jnp.minimum((noise[0, 0] * span).astype(jnp.int32), span - 1)

@@ -54,7 +54,7 @@ class SlidingTile(TileEnvironment):
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Tiles:
         side, shortest = jnp.asarray(SIDES)[scale], jnp.asarray(SHORTEST)[scale]
-        noise = jax.random.uniform(key, (int(LONGEST.max()) + 1, 4))
+        noise = grids.noise(key, (int(LONGEST.max()) + 1, 4))
         span = jnp.asarray(LONGEST)[scale] - shortest + 1
         length = shortest + jnp.minimum((noise[0, 0] * span).astype(jnp.int32), span - 1)
         start = Tiles(_solved(side), jnp.full(CAPACITY, -1, jnp.int8), jnp.int32(0), side)

@@ -159,7 +159,7 @@ class Sokoban(TileEnvironment):
             return moved, jnp.where(arrived, -1, best)
 
         start = state.player, state.boxes[box]
-        return jax.lax.scan(follow, start, jax.random.uniform(key, (LIMIT, 4)))[1]
+        return jax.lax.scan(follow, start, grids.noise(key, (LIMIT, 4)))[1]
 
 
 def _mask(cells: jax.Array) -> jax.Array:

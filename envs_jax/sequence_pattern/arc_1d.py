@@ -12,7 +12,7 @@ import numpy as np
 from flax import struct
 
 from envs_jax.sequence_pattern import engine
-from jaxenv import text
+from jaxenv import grids, text
 from jaxenv.answers import Digits
 from jaxenv.environment import TileEnvironment
 from jaxenv.harness import Texts
@@ -67,7 +67,7 @@ class Arc1D(TileEnvironment):
     def generate(self, key: jax.Array, scale: jax.Array) -> Strips:
         length, pairs = jnp.asarray(LENGTHS)[scale], jnp.asarray(PAIR_COUNTS)[scale]
         strips, rules = jax.random.split(key)
-        noise = jax.random.uniform(strips, (PAIRS + 1, 3, BLOCKS.shape[1]))
+        noise = grids.noise(strips, (PAIRS + 1, 3, BLOCKS.shape[1]))
         before = jax.vmap(_strip, (0, None, None))(noise, jnp.asarray(BLOCKS)[scale], length)
         after = jax.vmap(_rewritten, (0, None))(before, length)
         shown = (jnp.arange(PAIRS + 1) < pairs)[:, None]

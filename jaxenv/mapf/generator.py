@@ -50,7 +50,7 @@ def random_instance(
     One agent after the other gets a start that has another free cell within reach, and a goal among those;
     all starts and goals are different cells.
     """
-    noise = jax.random.uniform(key, (3, SIDE, SIDE))
+    noise = grids.noise(key, (3, SIDE, SIDE))
     cells = grids.inside(SIDE, side)
     free = cells & ~grids.pick_mask(noise[0], cells, holes)
     region = _regions(free).reshape(-1)

@@ -105,7 +105,7 @@ def test_games_follow_the_rules(batch, share):
         assert wins.mean() >= env.expert_success[scale]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "scale"), [("tic_tac_toe", 0), ("connect_four", 1)])
 def test_agrees_with_pgx(name, scale):
     """The boards of whole games, put stone by stone, end where and as pgx says."""

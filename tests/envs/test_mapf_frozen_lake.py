@@ -140,7 +140,7 @@ def test_makespan_can_be_the_cost(planned):
     assert "summed" in PLAN.rules
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_least_makespan_of_small_boards():
     env = jaxenv.make("mapf_frozen_lake_plan", cost="makespan")[0]
     states = play.instances(env, 0, COUNT)

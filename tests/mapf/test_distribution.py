@@ -216,7 +216,7 @@ def test_shares_are_met_by_rounding_as_little_as_can_be():
                 assert abs(found.wait[mine].mean() - asked.wait[at]) <= 0.51 / mine.sum()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_two_hundred_random_configs(capsys):
     """Prints how many configs are met within two percentage points, and what was not met in the others."""
     noise, met, missing, lines = np.random.default_rng(0), 0, 0, []
