@@ -1,8 +1,10 @@
 """The tiny policy of the trainer's tests: made, warmed up and compiled once a session."""
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
+import jax
 import pytest
 import tiny
 
@@ -25,6 +27,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         callspec = getattr(item, "callspec", None)
         env_id = callspec.params.get("env_id") if callspec else None
         item.add_marker(pytest.mark.xdist_group(env_id or item.nodeid.split("::")[0]))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs_are_forgotten() -> Iterator[None]:
+    """After each file. A compiled program takes several maps of memory, and Linux grants a process 65,530
+    (vm.max_map_count): a worker that kept all programs of its tests would crash in the compiler."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,8 @@ GOLDEN = Path(__file__).parent / "golden_pictures.json"
 
 @functools.lru_cache(maxsize=1)
 def subject(env_id: str) -> Subject:
-    """Kept while the checks of one environment run, and no longer."""
+    """Kept while the checks of one environment run, and no longer, nor are its programs (see conftest)."""
+    jax.clear_caches()
     return Subject(jaxenv.make(env_id)[0])
 
 
