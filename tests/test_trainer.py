@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -13,13 +12,12 @@ import tiny
 
 from jaxenv import curriculum
 from jaxenv.curriculum import HDCConfig
-from jaxenv.environment import Level
-from train import checkpoints
+from jaxenv.testing.subject import fingerprint
 from train.agent import Agent
-from train.compilation import count_compilations
+from train.experience import Experience
 from train.learner import Learner
 from train.rollout import Rollout
-from train.trainer import Trainer, TrainState
+from train.trainer import Trainer, TrainState, learn
 
 ALWAYS = {
     "reward", "success", "mixed_groups", "turns", "tokens", "cut_replies", "skipped", "grad_norm",
@@ -60,54 +58,17 @@ def test_a_step_learns(trainer: Trainer, three_steps) -> None:
     assert any((a != b).any() for a, b in zip(*map(jax.tree.leaves, (before, after)), strict=True))
 
 
-def test_every_minibatch_makes_an_update(agent: Agent) -> None:
-    """Two parts of a step's episodes move the policy twice, and by other gradients than one whole."""
-    learner, state = tiny.make_learner(agent), None
+def test_every_minibatch_makes_an_update(agent: Agent, learner: Learner) -> None:
+    """Two parts of a step's packs move the policy twice, and by other gradients than one whole."""
+    packs = tiny.demonstrations(agent, 0)
+    experience = Experience(packs, sum(pack.answer_length for pack in packs), np.ones(1, bool))
     ends = []
     for minibatches in (1, 2):
-        trainer = tiny.make_trainer(agent, learner, minibatches=minibatches)
-        state, told = run(trainer, trainer.init(4), 3)
-        signals = sum(metrics["grad_norm"] > 0 for metrics in told)
-        assert signals
-        counts = [leaf for leaf in jax.tree.leaves(state.learner.opt_state) if leaf.dtype == jnp.int32]
-        assert all(signals <= int(count) <= 3 * minibatches for count in counts)
-        ends.append(state.learner)
-    assert int(ends[1].opt_state[1].count) > int(ends[0].opt_state[1].count)
-
-
-def test_the_same_seed_gives_the_same_metrics(trainer: Trainer, three_steps) -> None:
-    _, again = run(trainer, trainer.init(4), 3)
-    assert again == three_steps[1]
-    _, other = run(trainer, trainer.init(5), 1)
-    assert other[0] != again[0]
-
-
-def test_a_checkpoint_in_the_middle_changes_nothing(trainer: Trainer, three_steps, tmp_path: Path) -> None:
-    middle, _ = run(trainer, trainer.init(4), 1)
-    checkpoints.save(tmp_path, 1, middle, {})
-    restored = checkpoints.restore(tmp_path, trainer.init(99)).tree
-    end, told = run(trainer, restored, 2)
-    assert told == three_steps[1][1:]
-    for found, wanted in zip(*map(jax.tree.leaves, (end, three_steps[0])), strict=True):
-        np.testing.assert_array_equal(bits(found), bits(wanted))
-
-
-def bits(leaf: jax.Array) -> np.ndarray:
-    return np.asarray(jax.random.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf)
-
-
-def test_nothing_compiles_once_compiled(agent: Agent) -> None:
-    """A trainer of its own, at levels that come and go."""
-    trainer = tiny.make_trainer(agent, tiny.make_learner(agent), HDCConfig(delta_d=0, p_cur=0.7))
-    state = trainer.init(1)
-    trainer.compile(state)
-    pairs = ((0, 0), (1, 1), (4, 1), (2, 0))
-    levels = [(jnp.full(2, harness, jnp.int32), jnp.full(2, scale, jnp.int32)) for harness, scale in pairs]
-    with count_compilations() as compiled:
-        for harness, scale in levels:
-            frontier = state.frontier.replace(harness=harness, scale=scale)
-            state, _, _ = trainer.step(state._replace(frontier=frontier))
-    assert not compiled
+        state, _ = learn(learner, learner.init(agent.policy.params), experience, minibatches, epochs=1)
+        counts = [leaf for leaf in jax.tree.leaves(state.opt_state) if leaf.dtype == jnp.int32]
+        assert {int(count) for count in counts} == {minibatches}
+        ends.append(state.params)
+    assert any((a != b).any() for a, b in zip(*map(jax.tree.leaves, ends), strict=True))
 
 
 class Scripted:
@@ -117,9 +78,10 @@ class Scripted:
         self.config, self.buckets, self.capacities = agent.actor.config, agent.actor.buckets, ()
         self.wins, self.levels = wins, []
 
-    def play(self, params, reset_keys, sample_key, level: Level, max_turns, temperature, only) -> Rollout:
-        self.levels.append(level)
-        self.reset_keys = reset_keys
+    def play(self, params, start, sample_key, max_turns, temperature, only) -> Rollout:
+        episodes = [group.episodes for group in start[1]]
+        self.levels.append(jax.tree.map(lambda *leaves: jnp.stack(leaves), *(e.level for e in episodes)))
+        self.instances = np.concatenate([fingerprint(e.state) for e in episodes])
         success = np.repeat(self.wins, tiny.SLOTS)
         nothing = np.zeros(len(success), np.int32)
         return Rollout(
@@ -178,9 +140,9 @@ def test_a_group_is_one_instance_at_one_level(agent: Agent, learner: Learner) ->
     for _ in range(4):
         state, _, _ = trainer.step(state._replace(frontier=high))
         actor = trainer.agent.actor
-        keys = np.asarray(jax.random.key_data(actor.reset_keys)).reshape(4, tiny.GROUP, -1)
-        assert (keys == keys[:, :1]).all()
-        seen |= {key.tobytes() for key in keys[:, 0]}
+        instances = actor.instances.reshape(4, tiny.GROUP)
+        assert (instances == instances[:, :1]).all()
+        seen |= set(instances[:, 0].tolist())
         for leaf in jax.tree.leaves(actor.levels[-1]):
             groups = np.asarray(leaf).reshape(4, tiny.GROUP)
             assert (groups == groups[:, :1]).all()
