@@ -33,15 +33,15 @@ def subject(env_id: str) -> Subject:
 
 
 def cases() -> list[Any]:
-    """Every check of every environment. Without jit every operation is compiled by itself, which takes longer
-    than all else together: beyond the main job's twelve that is left to the exhaustive run."""
+    """Every check of every environment. Those that compile all again, alone or without jit, take longer than
+    all else together: beyond the main job's twelve they are left to the exhaustive run."""
     return [
         pytest.param(
             env_id,
             check,
             id=f"{env_id}-{check.__name__}",
             marks=pytest.mark.exhaustive
-            if check is checks.check_eager and env_id not in jaxenv.env_set("core12")
+            if check in (checks.check_eager, checks.check_single) and env_id not in jaxenv.env_set("core12")
             else (),
         )
         for env_id in jaxenv.ids()

@@ -17,6 +17,8 @@ from jaxenv import answers, text
 from jaxenv.mapf.checks import CHECKS
 from jaxenv.render.tiles import paint
 
+pytestmark = pytest.mark.exhaustive  # several minutes of compiling the exact solver
+
 STEPS = jaxenv.make("mapf_frozen_lake")[0]
 PLAN = jaxenv.make("mapf_frozen_lake_plan")[0]
 assert isinstance(PLAN, MapfPlan)
