@@ -24,10 +24,11 @@ from rich.table import Table
 from benchmarks import mapf_oracles as oracles
 from benchmarks.mapf_oracles import Case
 from jaxenv.mapf.instance import FEWEST_AGENTS, MOST_AGENTS, SIDE, SMALLEST_SIDE
-from jaxenv.mapf.search import Cost, Solution, solve_many
+from jaxenv.mapf.rules import Measure
+from jaxenv.mapf.search import Solution, solve_many
 
 WIDE = 140
-COSTS: tuple[Cost, Cost] = ("sum_of_costs", "makespan")
+COSTS: tuple[Measure, Measure] = ("sum_of_costs", "makespan")
 NOTES = """\
 Boards a second, sum of costs. Ours: one compiled call on a batch, instances on the device, compilation
 excluded; batches larger than the boards repeat them. w9 and pymapf: one call a board on one core, with the
@@ -89,7 +90,7 @@ def main(config: SolverConfig) -> list[dict]:
 
 
 @functools.cache
-def solver(cost: Cost = "sum_of_costs") -> Callable[..., Solution]:
+def solver(cost: Measure = "sum_of_costs") -> Callable[..., Solution]:
     """`solve_many` under jit; it compiles once for each size of batch."""
     return jax.jit(functools.partial(solve_many, cost=cost))
 

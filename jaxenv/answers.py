@@ -21,7 +21,7 @@ OPEN, CLOSE = "<answer>", "</answer>"
 ACCEPTED, NO_TAG, NOT_IN_GRAMMAR, ILLEGAL = range(4)
 VERDICTS = ("accepted", "no answer tag", "not in the grammar", "illegal in this state")
 
-_SEPARATORS = np.frombuffer(b" ,;\n\r\t", np.uint8)
+SEPARATORS = np.frombuffer(b" ,;\n\r\t", np.uint8)
 
 
 class Grammar(Protocol):
@@ -309,7 +309,7 @@ def _find(reply: Text, tag: str) -> jax.Array:
 def _edges(answer: Text) -> tuple[jax.Array, jax.Array]:
     """bool[capacity] each: a word starts here, a word ends here."""
     inside = jnp.arange(answer.capacity) < answer.length
-    solid = inside & (answer.data[:, None] != _SEPARATORS).all(-1)
+    solid = inside & (answer.data[:, None] != SEPARATORS).all(-1)
     return solid & ~jnp.pad(solid, (1, 0))[:-1], solid & ~jnp.pad(solid, (0, 1))[1:]
 
 
@@ -353,7 +353,7 @@ def _read_digits(answer: Text, limit: int) -> tuple[jax.Array, jax.Array]:
     at = jnp.arange(answer.capacity)
     inside = at < answer.length
     is_digit = inside & (answer.data >= ord("0")) & (answer.data <= ord("9"))
-    is_space = (answer.data[:, None] == _SEPARATORS).any(-1)
+    is_space = (answer.data[:, None] == SEPARATORS).any(-1)
     count = is_digit.sum()
     (place,) = jnp.nonzero(is_digit, size=limit, fill_value=0)
     digits = answer.data[place].astype(jnp.int32) - ord("0")

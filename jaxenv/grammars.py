@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxenv import text
+from jaxenv.answers import SEPARATORS
 from jaxenv.text import Text
-
-_SEPARATORS = np.frombuffer(b" ,;\n\r\t", np.uint8)
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,7 @@ class Letters:
         # Capitals and small letters differ in one bit.
         index = (answer.data | 32).astype(jnp.int32) - ord("a")
         is_letter = inside & (answer.data >= ord("A")) & (index >= 0) & (index < len(self.letters))
-        is_space = (answer.data[:, None] == _SEPARATORS).any(-1)
+        is_space = (answer.data[:, None] == SEPARATORS).any(-1)
         given = is_letter.sum()
         (place,) = jnp.nonzero(is_letter, size=self.limit, fill_value=0)
         valid = (is_letter | is_space | ~inside).all() & (given >= 1) & (given <= self.limit)

@@ -13,10 +13,8 @@ import numpy as np
 from flax import struct
 
 from jaxenv.mapf.generator import Board, make_board, random_instance
-from jaxenv.mapf.instance import SIDE, SMALLEST_SIDE
+from jaxenv.mapf.instance import SIDE, SIZES
 from jaxenv.mapf.rules import Measure
-
-SIZES = tuple(range(SMALLEST_SIDE, SIDE + 1))
 
 # Of the rounds: their number, those in a row that filled nothing, the boards, and the slots that have one.
 Carry = tuple[jax.Array, jax.Array, Board, jax.Array]

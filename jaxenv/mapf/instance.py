@@ -6,6 +6,7 @@ from flax import struct
 SIDE = 10  # of the array; a board uses its top left
 MOST_AGENTS = 5
 SMALLEST_SIDE, FEWEST_AGENTS = 3, 2
+SIZES = tuple(range(SMALLEST_SIDE, SIDE + 1))  # sides of boards
 HORIZON = 64  # most moves of one agent in a plan
 MOVES = ("up", "down", "left", "right", "wait")
 WAIT = MOVES.index("wait")

@@ -5,8 +5,6 @@ conflict-based search (`constraint_tree`), the best on boards with room; A* over
 (`joint_search`), the best on crowded ones. What none of them finishes is `exhausted`.
 """
 
-from typing import Literal
-
 import jax
 import jax.numpy as jnp
 from flax import struct
@@ -16,8 +14,8 @@ from jaxenv.mapf.constraint_tree import Problems
 from jaxenv.mapf.instance import HORIZON, MOST_AGENTS, SIDE, WAIT, Instance, Plan
 from jaxenv.mapf.joint_search import Boards
 from jaxenv.mapf.low_level import NEVER, NOWHERE
+from jaxenv.mapf.rules import Measure
 
-Cost = Literal["sum_of_costs", "makespan"]
 TREE_LANES = 64
 JOINT_LANES = 16
 CROWDED = 1e5  # joint places: below, A* soon does better than
@@ -41,7 +39,9 @@ class Solution:
     unsolvable: jax.Array
 
 
-def solve(instance: Instance, cost: Cost = "sum_of_costs", tree: int = 512, joint: int = 65_536) -> Solution:
+def solve(
+    instance: Instance, cost: Measure = "sum_of_costs", tree: int = 512, joint: int = 65_536
+) -> Solution:
     """A plan of least cost: `sum_of_costs`, the sum over agents of the times of their last arrivals; or
     `makespan`, the latest of these.
 
@@ -53,7 +53,7 @@ def solve(instance: Instance, cost: Cost = "sum_of_costs", tree: int = 512, join
 
 
 def solve_many(
-    instances: Instance, cost: Cost = "sum_of_costs", tree: int = 512, joint: int = 65_536
+    instances: Instance, cost: Measure = "sum_of_costs", tree: int = 512, joint: int = 65_536
 ) -> Solution:
     """`solve` for instances with a leading axis; an instance that is hard holds up none of the others."""
     if cost not in ("sum_of_costs", "makespan"):

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxenv.mapf.instance import SIDE, SMALLEST_SIDE
+from jaxenv.mapf.instance import SIZES
 
-SIZES = tuple(range(SMALLEST_SIDE, SIDE + 1))
 LIMITS = {"data": 1.0, "hole": 0.5, "wait": 1.0}  # half of the cells: the most holes of the published boards
 SUM_TOLERANCE = 0.05  # how far from 1 proposed data ratios may sum
 DECIMALS = 4
