@@ -1,6 +1,5 @@
 """The policy as engineer of its own boards (arXiv:2606.17682): `python -m train.engineer`."""
 
-import dataclasses
 import json
 import time
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from envs_jax.multi_agent.mapf_plan import MapfPlan
 from jaxenv.mapf.generator import Board
 from jaxenv.mapf.rewards import START_SHARE, RewardConfig
 from jaxenv.mapf.rules import Measure
-from train import checkpoints
+from train import checkpoints, run_config
 from train.agent import Agent, Observation
 from train.cli import run
 from train.engineering import archive, designers
@@ -32,13 +31,11 @@ from train.engineering.records import Cell, Outcome, Proposal, Round
 from train.engineering.speaker import speaker
 from train.engineering.tables import evaluation_tables
 from train.engineering.training import EngineerState, RoundConfig, RoundTrainer
-from train.grpo import PUBLISHED_TOWER, with_tuples
 from train.learner import Learner, LearnerConfig
 from train.policy.chat import Chat
-from train.policy.config import read_config as read_policy_config
 from train.policy.hub import checkpoint_directory
 from train.policy.sharding import make_mesh
-from train.policy.weights import LoadConfig, Params, load_policy, save_policy
+from train.policy.weights import LoadConfig, Params, load_policy, save_policy, what_learns
 from train.report import MetricsLog, StepProgress, read_metrics
 from train.shutdown import StopRequest
 from train.turns import ActorConfig
@@ -141,16 +138,12 @@ def main(config: EngineerConfig) -> None:
     """Trains a policy to plan paths, round after round on boards that an engineer asks for."""
     new = config.resume is None
     if config.resume is not None:
-        config = read_config(config.resume)
-    if new and (config.out / "config.json").exists():
-        raise FileExistsError(
-            f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
-        )
+        config = run_config.read_config(EngineerConfig, config.resume)
+    if new:
+        run_config.check_new(config.out)
     run_ = Run(config)
     if new:  # only now, so that a config with a mistake leaves no run behind
-        config.out.mkdir(parents=True, exist_ok=True)
-        raw = json.dumps(dataclasses.asdict(config), indent=2, default=str)
-        (config.out / "config.json").write_text(raw + "\n")
+        run_config.write_config(config)
     run_.go()
     print(f"run directory: {config.out}")
 
@@ -297,45 +290,15 @@ EVALUATION_SEED = 20260616
 BOARDS, ENGINEER = 0xB0A2D, 0xE6E  # folded into the seed's key; training folds in the numbers of its steps
 
 
-def read_config(run_dir: Path) -> EngineerConfig:
-    """The config of a run, wherever its directory is now."""
-    file = run_dir / "config.json"
-    if not file.is_file():
-        raise FileNotFoundError(f"resume: {run_dir} holds no run (no config.json)")
-    raw = json.loads(file.read_text())
-    nested = {
-        "context": ContextConfig,
-        "rewards": RewardConfig,
-        "endpoint": Endpoint,
-        "actor": ActorConfig,
-        "learner": LearnerConfig,
-    }
-    try:
-        raw |= {name: kind(**with_tuples(raw[name])) for name, kind in nested.items()}
-        return EngineerConfig(**with_tuples(raw) | {"out": run_dir, "resume": None})
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"resume: {file} does not fit this version of jaxenv ({error}); start a new run"
-        ) from None
-
-
 def _agent(config: EngineerConfig, env: MapfPlan, evaluation: list[Board]) -> Agent:
     """The policy with the one environment, ready for boards of all sizes."""
     directory = checkpoint_directory(config.model)
-    load = LoadConfig(
-        "adapters" if config.lora_rank else _learns(directory), config.compute, config.lora_rank
-    )
+    load = LoadConfig(what_learns(directory, config.lora_rank), config.compute, config.lora_rank)
     everything = normalised([1 / len(SIZES)] * len(SIZES), [0.1] * len(SIZES), [0.0] * len(SIZES))
     training, _ = draw(jax.random.key(0), everything, config.agents, config.samples, config.cost)
     slots = config.groups * config.group_size
     shown = (config.actor, config.observation, config.harness, [training, *evaluation])
     return board_agent(directory, env, slots, *shown, load, config.mesh)
-
-
-def _learns(directory: Path) -> Literal["all", "text"]:
-    """A vision tower as large as the published ones does not learn."""
-    vision = read_policy_config(directory).vision
-    return "text" if vision is not None and vision.depth >= PUBLISHED_TOWER else "all"
 
 
 def _learner(config: EngineerConfig, agent: Agent) -> Learner:

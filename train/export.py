@@ -7,7 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from train import checkpoints, grpo
+from train import checkpoints, grpo, run_config
 from train.cli import run
 from train.policy.weights import save_policy
 
@@ -26,7 +26,8 @@ def main(config: ExportConfig) -> None:
     """Writes the newest checkpoint of a run as a Hugging Face checkpoint directory."""
     if config.directory.exists() and any(config.directory.iterdir()):
         raise FileExistsError(f"directory: {config.directory} is not empty; name a new one")
-    settings = dataclasses.replace(grpo.read_config(config.run), mesh="")  # one device is enough to write
+    settings = run_config.read_config(grpo.GRPOConfig, config.run)
+    settings = dataclasses.replace(settings, mesh="")  # one device is enough to write
     agent = grpo.agent_of(settings)
     trainer = grpo.make_trainer(settings, agent)
     restored = checkpoints.restore(config.run / "checkpoints", trainer.init(settings.seed))

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import numpy as np
@@ -19,7 +19,7 @@ import jaxenv
 from jaxenv.curriculum import HDCConfig
 from jaxenv.environment import Environment
 from jaxenv.mixture import Mixture
-from train import checkpoints, evaluate, plan, plots
+from train import checkpoints, evaluate, plan, plots, run_config
 from train.agent import SMALL_POLICY, Agent, Context, Observation, make_agent
 from train.cli import run
 from train.compilation import count_compilations
@@ -27,11 +27,10 @@ from train.experience import CreditConfig
 from train.learner import Learner, LearnerConfig
 from train.lengths import prompt_buckets
 from train.policy.chat import Chat
-from train.policy.config import PolicyConfig
-from train.policy.config import read_config as read_policy_config
+from train.policy.config import PolicyConfig, read_config
 from train.policy.hub import checkpoint_directory
 from train.policy.sharding import any_process, local, mesh_sizes, replicate
-from train.policy.weights import LoadConfig, Params, save_policy
+from train.policy.weights import LoadConfig, Params, save_policy, what_learns
 from train.replay import write_replays
 from train.report import MetricsLog, ResultRow, StepProgress, results_table
 from train.shutdown import StopRequest
@@ -144,7 +143,7 @@ def main(config: GRPOConfig) -> None:
         return
     new = config.resume is None
     if config.resume is not None:
-        config = read_config(config.resume)
+        config = run_config.read_config(GRPOConfig, config.resume)
     if config.distributed:
         jax.distributed.initialize()
     folder = config.out / "checkpoints"
@@ -157,10 +156,8 @@ def main(config: GRPOConfig) -> None:
 
 def run_one(config: GRPOConfig, new: bool, folder: Path) -> None:
     """The run in one process, with its checkpoints in `folder`."""
-    if new and (config.out / "config.json").exists():
-        raise FileExistsError(
-            f"out: {config.out} already holds a run; use --resume {config.out} or another --out"
-        )
+    if new:
+        run_config.check_new(config.out)
     evaluate.check_levels(config.env_set, config.eval_harness, config.eval_scale)
     agent = agent_of(config)
     trainer = make_trainer(config, agent)
@@ -168,7 +165,7 @@ def run_one(config: GRPOConfig, new: bool, folder: Path) -> None:
         agent, config.seed, config.eval_episodes, config.eval_harness, config.eval_scale
     )
     if new:  # only now, so that a config with a mistake leaves no run behind
-        start_run(config)
+        run_config.write_config(config)
     state, done = train(config, trainer, folder)
     trained = agent.policy._replace(params=trainer.learner.policy_params(state.learner))
     save_policy(trained, config.out / "policy", source=agent.directory)
@@ -189,7 +186,7 @@ def show_plan(config: GRPOConfig) -> None:
         config.rounds if env.single_turn else max(env.max_turns[: config.target_scale + 1]) for env in envs
     ]
     answered = sum(turns) * config.groups * config.group_size
-    policy = read_policy_config(checkpoint_directory(config.model))
+    policy = read_config(checkpoint_directory(config.model))
     sizes = plan.Sizes(
         prompt=longest_prompt(config, envs, policy),
         canvas=None if config.observation == "text" else config.canvas,
@@ -210,36 +207,6 @@ def longest_prompt(config: GRPOConfig, envs: list[Environment], policy: PolicyCo
     return prompt_buckets(chat, mixture, config.target_scale, memory=config.memory)[-1]
 
 
-def start_run(config: GRPOConfig) -> None:
-    """Writes config.json."""
-    config.out.mkdir(parents=True, exist_ok=True)
-    raw = dataclasses.asdict(config)
-    if Path(config.model).is_dir():
-        raw["model"] = str(Path(config.model).resolve())  # so that a resume from elsewhere finds it
-    (config.out / "config.json").write_text(json.dumps(raw, indent=2, default=str) + "\n")
-
-
-def read_config(run_dir: Path) -> GRPOConfig:
-    """The config of a run, wherever its directory is now."""
-    file = run_dir / "config.json"
-    if not file.is_file():
-        raise FileNotFoundError(f"resume: {run_dir} holds no run (no config.json)")
-    raw = json.loads(file.read_text())
-    nested = {"actor": ActorConfig, "learner": LearnerConfig, "credit": CreditConfig, "hdc": HDCConfig}
-    try:
-        for name, kind in nested.items():
-            raw[name] = kind(**with_tuples(raw[name]))
-        return GRPOConfig(**with_tuples(raw) | {"out": run_dir, "resume": None})
-    except (KeyError, TypeError) as error:
-        raise ValueError(
-            f"resume: {file} does not fit this version of jaxenv ({error}); start a new run"
-        ) from None
-
-
-def with_tuples(raw: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
-
-
 def agent_of(config: GRPOConfig) -> Agent:
     return make_agent(
         config.model,
@@ -258,15 +225,10 @@ def agent_of(config: GRPOConfig) -> Agent:
 
 def load_config(config: GRPOConfig) -> LoadConfig:
     """How the policy is held, with what is left to the defaults decided."""
-    vision = read_policy_config(checkpoint_directory(config.model)).vision
-    frozen = config.freeze_vision
-    if frozen is None:
-        frozen = vision is not None and vision.depth >= PUBLISHED_TOWER
-    learns = "adapters" if config.lora_rank else "text" if frozen else "all"
-    return LoadConfig(learns, config.compute, config.lora_rank)
-
-
-PUBLISHED_TOWER = 24  # blocks of the smallest tower of Qwen3-VL
+    directory = checkpoint_directory(config.model)
+    return LoadConfig(
+        what_learns(directory, config.lora_rank, config.freeze_vision), config.compute, config.lora_rank
+    )
 
 
 def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:

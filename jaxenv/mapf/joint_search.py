@@ -21,8 +21,8 @@ STOP = len(MOVES)  # for good
 ACTIONS = STOP + 1
 STACKS = 512
 TIES = 16  # stacks of one estimate of the makespan, by what the agents have ahead of them
-WAYS = 8  # entries of a bucket of the hash table
-TABLES = 10
+WIDTH = 8  # nodes expanded at once by a lane
+WAYS = 4  # entries of a bucket of the hash table
 NO_CELL = 127
 FAR = 1000
 _STEPS = np.array([-SIDE, SIDE, -1, 1, 0, 0], np.int32)
@@ -58,7 +58,7 @@ class _Search:
 
     keys uint32[nodes, 2]; parents, links int32[nodes], the next on the stack; costs int32[nodes], -1 for
     those found again cheaper; times, actions uint8[nodes]; heads int32[STACKS], tops of the stacks;
-    table int32[TABLES, buckets, WAYS]; first int32[], the estimate of the start; goal int32[], the entry of
+    table int32[buckets, WAYS]; first int32[], the estimate of the start; goal int32[], the entry of
     the answer or -1; cut bool[]: something was left out; distances int32[5, 100]."""
 
     base: jax.Array
@@ -93,15 +93,12 @@ def _unpack(key: jax.Array) -> _Node:
     return _Node(cells, actions, key[0] >> 28, (key[1] >> jnp.arange(22, 27) & 1) == 1)
 
 
-def _bucket(node: _Node, key: jax.Array, buckets: int) -> tuple[jax.Array, jax.Array]:
-    """Table and bucket of a node. Children of one node differ by one step of one agent, or by its stop: no
-    two of them meet in a table, so that all can be put in at once."""
-    row, col = jnp.divmod(node.cells, SIDE)
-    colour = (row + 2 * col).sum() % 5
-    mixed = key[0] * jnp.uint32(0x9E3779B1) ^ (key[1] * jnp.uint32(0x85EBCA77) + (key[0] >> 15))
+def _bucket(keys: jax.Array, buckets: int) -> jax.Array:
+    """int32[n], where the table keeps nodes of keys uint32[n, 2]."""
+    low, high = keys[:, 0], keys[:, 1]
+    mixed = low * jnp.uint32(0x9E3779B1) ^ (high * jnp.uint32(0x85EBCA77) + (low >> 15))
     mixed = (mixed ^ mixed >> 15) * jnp.uint32(0xC2B2AE3D)
-    bucket = (mixed >> 8) % jnp.uint32(buckets)
-    return colour * 2 + node.stopped.sum() % 2, bucket.astype(jnp.int32)
+    return ((mixed >> 8) % jnp.uint32(buckets)).astype(jnp.int32)
 
 
 def _estimate(
@@ -127,23 +124,24 @@ def _child(
     node: _Node, action: jax.Array, board: Boards, makespan: bool
 ) -> tuple[_Node, jax.Array, jax.Array]:
     """The node after `action` of the agent whose turn it is; whether it may be; whether it ends the step."""
-    who = node.turn
-    old = node.cells[who]
-    new = old + jnp.asarray(_STEPS)[action]
+    who = node.turn == _AGENTS
+    step = jnp.asarray(_STEPS)[action]
+    old = jnp.where(who, node.cells, 0).sum()
+    new = old + step
     sideways = (action == 2) | (action == 3)
     inside = (new >= 0) & (new < SIDE * SIDE) & (~sideways | (new // SIDE == old // SIDE))
-    chosen = (who > _AGENTS) | node.stopped
+    chosen = (node.turn > _AGENTS) | node.stopped
     before = node.cells - jnp.asarray(_STEPS)[node.actions]
     swap = (node.cells == old) & (before == new) & ~node.stopped
-    bumps = (chosen & (who != _AGENTS) & ((node.cells == new) | swap)).any()
+    bumps = (chosen & ~who & ((node.cells == new) | swap)).any()
     legal = inside & board.free.reshape(-1)[jnp.clip(new, 0, SIDE * SIDE - 1)] & ~bumps
     stops = action == STOP
-    legal = legal & (~stops | (False if makespan else (old == board.goals[who])))
-    stopped = node.stopped.at[who].max(stops)
-    turn, wraps = _next_turn(stopped, who)
-    actions = node.actions.at[who].set(jnp.where(stops, 0, action))
+    legal &= ~stops | (False if makespan else (who & (node.cells == board.goals)).any())
+    stopped = node.stopped | (who & stops)
+    turn, wraps = _next_turn(stopped, node.turn)
+    actions = jnp.where(who & ~stops, action, node.actions)
     actions = jnp.where(wraps | stopped, 0, actions)
-    return _Node(node.cells.at[who].set(new), actions, turn, stopped), legal, wraps
+    return _Node(jnp.where(who, new, node.cells), actions, turn, stopped), legal, wraps
 
 
 def _solves(node: _Node, board: Boards, makespan: bool) -> jax.Array:
@@ -197,7 +195,6 @@ def search(
 
 
 def _blank(nodes: int) -> _Search:
-    buckets = max(4 * nodes // (TABLES * WAYS), 1)
     zero = jnp.int32(0)
     return _Search(
         base=zero,
@@ -209,7 +206,7 @@ def _blank(nodes: int) -> _Search:
         times=jnp.zeros(nodes, jnp.uint8),
         actions=jnp.zeros(nodes, jnp.uint8),
         heads=jnp.zeros(STACKS, jnp.int32),
-        table=jnp.zeros((TABLES, buckets, WAYS), jnp.int32),
+        table=jnp.zeros((max(nodes, 1), WAYS), jnp.int32),
         first=zero,
         goal=jnp.int32(-1),
         cut=jnp.bool_(True),
@@ -258,76 +255,84 @@ def _begin(search: _Search, board: Boards, distances: jax.Array, loads: jax.Arra
 
 
 def _expand(search: _Search, board: Boards, makespan: bool) -> _Search:
-    """Takes the node on top of the lowest stack and puts its children on theirs."""
+    """Takes WIDTH nodes from the top of the lowest stack and puts their children on theirs."""
     size = search.costs.shape[0]
     lowest = (search.heads > search.base).argmax()
-    top = search.heads[lowest] - search.base - 1
-    some = (top >= 0) & (search.goal < 0) & ~search.cut
-    at = jnp.maximum(top, 0)
-    cost, node = search.costs[at], _unpack(search.keys[at])
-    fresh = some & (cost >= 0)
-    solves = fresh & _solves(node, board, makespan)
+    taken, rest = _pop(search, jnp.where((search.goal < 0) & ~search.cut, search.heads[lowest], 0))
+    heads = search.heads.at[lowest].set(rest)
+    at = jnp.maximum(taken, 0)
+    cost, node = search.costs[at], jax.vmap(_unpack)(search.keys[at])
+    fresh = (taken >= 0) & (cost >= 0)
+    solves = fresh & jax.vmap(lambda node: _solves(node, board, makespan))(node)
     actions = jnp.asarray(_ORDER)
-    child, legal, wraps = jax.vmap(lambda action: _child(node, action, board, makespan))(actions)
-    time = search.times[at] + wraps
-    costs = cost + (wraps if makespan else actions != STOP)
-    bound, ahead = jax.vmap(lambda node, cost: _estimate(node, cost, search.distances, makespan))(
-        child, costs
-    )
+    of_one = jax.vmap(lambda node, action: _child(node, action, board, makespan), (None, 0))
+    families = jax.vmap(of_one, (0, None))(node, actions)
+    child, legal, wraps = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
+    parent, time = jnp.repeat(at, ACTIONS), jnp.repeat(search.times[at], ACTIONS) + wraps
+    cost = jnp.repeat(cost, ACTIONS) + (wraps if makespan else jnp.tile(actions != STOP, WIDTH))
+    bound, ahead = jax.vmap(lambda node, cost: _estimate(node, cost, search.distances, makespan))(child, cost)
     stack = bound - search.first
     if makespan:
         stack = stack * TIES + jnp.minimum(ahead // 2, TIES - 1)
     fits = (time < HORIZON) & (stack < STACKS)
-    wanted = legal & fresh & ~solves
+    wanted = legal & jnp.repeat(fresh, ACTIONS)
     keys = jax.vmap(_pack)(child)
-    slot, known, full = _look_up(search, child, keys)
-    old = jnp.maximum(known, 0)
-    better = (known < 0) | (costs < search.costs[old])
-    make = wanted & fits & better & ~full
+    (bucket, way), known = _look_up(search, keys)
+    order = jnp.arange(WIDTH * ACTIONS)
+    make = wanted & fits & ((known < 0) | (cost < search.costs[jnp.maximum(known, 0)]))
+    # Of a child that was made twice, the cheaper.
+    same = make & (keys[:, 0] == keys[:, None, 0]) & (keys[:, 1] == keys[:, None, 1])
+    better = (cost < cost[:, None]) | ((cost == cost[:, None]) & (order < order[:, None]))
+    make &= ~(same & better).any(1)
     entry = search.used + jnp.cumsum(make) - 1
     put = jnp.where(make, entry, size)
     number = search.base + 1 + entry
-    heads = search.heads.at[jnp.where(some, lowest, STACKS)].set(search.links[at], mode="drop")
     # Children of one stack go there together, each on the one before it.
-    order = jnp.arange(ACTIONS)
     alike = make & (stack == stack[:, None])
     below = alike & (order < order[:, None])
     links = jnp.where(below.any(1), jnp.where(below, number, 0).max(1), heads[jnp.minimum(stack, STACKS - 1)])
     last = make & ~(alike & (order > order[:, None])).any(1)
-    heads = heads.at[jnp.where(last, stack, STACKS)].set(number, mode="drop")
-    table, bucket, way = slot
     used = search.used + make.sum(dtype=jnp.int32)
     return replace(
         search,
         used=used,
         keys=search.keys.at[put].set(keys, mode="drop"),
-        parents=search.parents.at[put].set(at, mode="drop"),
+        parents=search.parents.at[put].set(parent, mode="drop"),
         links=search.links.at[put].set(links, mode="drop"),
-        costs=search.costs.at[jnp.where(make & (known >= 0), old, size)]
+        costs=search.costs.at[jnp.where(make & (known >= 0), known, size)]
         .set(-1, mode="drop")
         .at[put]
-        .set(costs, mode="drop"),
+        .set(cost, mode="drop"),
         times=search.times.at[put].set(time.astype(jnp.uint8), mode="drop"),
         actions=search.actions.at[put].set(actions.astype(jnp.uint8), mode="drop"),
-        heads=heads,
-        table=search.table.at[jnp.where(make, table, TABLES), bucket, way].set(number, mode="drop"),
-        goal=jnp.where(solves, at, search.goal),
-        cut=search.cut | (wanted & (~fits | full)).any() | (used + ACTIONS > size),
+        heads=heads.at[jnp.where(last, stack, STACKS)].set(number, mode="drop"),
+        table=search.table.at[jnp.where(make, bucket, search.table.shape[0]), way].set(number, mode="drop"),
+        goal=jnp.where(solves.any(), at[solves.argmax()], search.goal),
+        cut=search.cut | (wanted & ~fits).any() | (used + WIDTH * ACTIONS > size),
     )
 
 
-def _look_up(search: _Search, child: _Node, keys: jax.Array) -> tuple[tuple, jax.Array, jax.Array]:
-    """For children _Node[6]: the place of each in the table (table, bucket, way); the entry int32[6] of the
-    same node found before, -1 if there is none; whether its bucket is full of others."""
-    buckets = search.table.shape[1]
-    table, bucket = jax.vmap(lambda child, key: _bucket(child, key, buckets))(child, keys)
-    entries = search.table[table, bucket] - search.base - 1
+def _pop(search: _Search, top: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The entries int32[WIDTH] from the top of a stack down, last first, -1 for none; the new top."""
+    taken = []
+    for _ in range(WIDTH):
+        entry = jnp.maximum(top - search.base - 1, -1)
+        taken.append(entry)
+        top = jnp.where(entry >= 0, search.links[jnp.maximum(entry, 0)], 0)
+    return jnp.stack(taken[::-1]), top
+
+
+def _look_up(search: _Search, keys: jax.Array) -> tuple[tuple[jax.Array, jax.Array], jax.Array]:
+    """For keys uint32[n, 2]: the place of each in the table (bucket, way); the entry int32[n] of the same
+    node found before, -1 if there is none. In a full bucket the first is forgotten: it may come once more."""
+    bucket = _bucket(keys, search.table.shape[0])
+    entries = search.table[bucket] - search.base - 1
     taken = entries >= 0
     same = taken & (search.keys[jnp.maximum(entries, 0)] == keys[:, None]).all(-1)
     found = same.any(1)
     way = jnp.where(found, same.argmax(1), (~taken).argmax(1))
     known = jnp.where(found, jnp.take_along_axis(entries, way[:, None], 1)[:, 0], -1)
-    return (table, bucket, way), known, ~found & taken.all(1)
+    return (bucket, way), known
 
 
 def _plan(search: _Search) -> jax.Array:

@@ -85,6 +85,18 @@ class LoadConfig:
 
 
 PLAIN = LoadConfig()
+PUBLISHED_TOWER = 24  # blocks of the smallest tower of Qwen3-VL
+
+
+def what_learns(
+    directory: Path, lora_rank: int, freeze_vision: bool | None = None
+) -> Literal["all", "text", "adapters"]:
+    """What training changes by default: a vision tower as large as the published ones stays as it is."""
+    if lora_rank:
+        return "adapters"
+    vision = read_config(directory).vision
+    published = vision is not None and vision.depth >= PUBLISHED_TOWER
+    return "text" if (published if freeze_vision is None else freeze_vision) else "all"
 
 
 class Policy(NamedTuple):
