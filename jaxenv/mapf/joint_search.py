@@ -304,7 +304,7 @@ def _expand(search: _Search, board: Boards, makespan: bool) -> _Search:
         .at[put]
         .set(cost, mode="drop"),
         times=search.times.at[put].set(time.astype(jnp.uint8), mode="drop"),
-        actions=search.actions.at[put].set(actions.astype(jnp.uint8), mode="drop"),
+        actions=search.actions.at[put].set(jnp.tile(actions, WIDTH).astype(jnp.uint8), mode="drop"),
         heads=heads.at[jnp.where(last, stack, STACKS)].set(number, mode="drop"),
         table=search.table.at[jnp.where(make, bucket, search.table.shape[0]), way].set(number, mode="drop"),
         goal=jnp.where(solves.any(), at[solves.argmax()], search.goal),
