@@ -16,8 +16,9 @@ from jaxenv.mapf.joint_search import Boards
 from jaxenv.mapf.low_level import NEVER, NOWHERE
 from jaxenv.mapf.rules import Measure
 
-TREE_LANES = 64
-JOINT_LANES = 16
+# Instances searched side by side, by trees and by joint places. On a CPU every lane costs its share of a
+# turn, and all wait for the last instances. Answers do not depend on these numbers.
+CPU_LANES, LANES = (8, 2), (64, 16)
 CROWDED = 1e5  # joint places: below, A* soon does better than
 FEW = 24  # expansions of conflict-based search
 
@@ -80,6 +81,8 @@ def solve_many(
 
 def _solve_many(instances: Instance, makespan: bool, tree: int, joint: int) -> Solution:
     n = instances.side.shape[0]
+    lanes = CPU_LANES if jax.default_backend() == "cpu" else LANES
+    tree_lanes, joint_lanes = (min(number, n) for number in lanes)
     there = jnp.arange(MOST_AGENTS) < instances.agents[:, None]
     starts = jnp.where(there, _numbers(instances.starts), NOWHERE)
     goals = jnp.where(there, _numbers(instances.goals), NOWHERE)
@@ -96,9 +99,7 @@ def _solve_many(instances: Instance, makespan: bool, tree: int, joint: int) -> S
         limits = jnp.where((places < CROWDED) & (joint > 0), min(tree, FEW), tree)
         paths, found = jax.lax.cond(
             total > 0,  # else not even the trees are made
-            lambda: constraint_tree.search(
-                problems, root, jobs, total, limits, tree, min(TREE_LANES, n), makespan
-            ),
+            lambda: constraint_tree.search(problems, root, jobs, total, limits, tree, tree_lanes, makespan),
             lambda: (root.paths, nobody),
         )
         moves = jnp.where(found[:, None, None], _moves(paths), moves)
@@ -108,7 +109,7 @@ def _solve_many(instances: Instance, makespan: bool, tree: int, joint: int) -> S
         boards = Boards(~instances.holes, starts, goals, instances.agents)
         plans, found, none = jax.lax.cond(
             many > 0,
-            lambda: joint_search.search(boards, left, many, joint, min(JOINT_LANES, n), makespan),
+            lambda: joint_search.search(boards, left, many, joint, joint_lanes, makespan),
             lambda: (moves, nobody, nobody),
         )
         moves = jnp.where(found[:, None, None], plans, moves)
