@@ -64,7 +64,7 @@ def words_of(moves: np.ndarray) -> dict[int, list[str]]:
 
 
 def stack(trees: Sequence) -> jax.Array:
-    return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *trees)
+    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *trees)
 
 
 def step(cell: Cell, word: str) -> Cell:

@@ -1,5 +1,6 @@
 """What a run would need: arithmetic counted right, memory shared out by the mesh, one line for mistakes."""
 
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ GOLDEN = Path(__file__).parent / "policy" / "golden"
 SIZES = Sizes(prompt=64, canvas=32, answered=100, learnt=50)
 
 
+@functools.cache
 def plan(
     checkpoint: str = "tied", load: LoadConfig | None = None, sizes: Sizes = SIZES, rows: int = 4
 ) -> Plan:

@@ -45,12 +45,14 @@ class MapfSFTConfig:
     """Holes / cells of every board."""
     wait: float = 0.3
     """Share of boards on which an agent has to wait or to go a longer way."""
+    harness: tuple[int, ...] = tuple(range(NUM_HARNESS_LEVELS))
+    """Harness levels of the prompts, at random."""
     boards: int = 2048
     """Different boards of each number of agents."""
     caption: float = 0.2
     """Weight of a token of the prompt's text, learnt as a caption of the picture; a reply's weigh 1."""
     learning_rate: float = 2e-3
-    """Step size after the warm-up."""
+    """Step size after the warm-up; from there it falls to 0 along a cosine."""
     warmup_steps: int = 50
     """Steps over which the step size rises from 0."""
     canvas: int = 96
@@ -59,6 +61,10 @@ class MapfSFTConfig:
     """Seed of the weights, the boards and their order."""
     save_every: int = 100
     """Steps between writes of the checkpoint."""
+
+    def __post_init__(self) -> None:
+        if self.warmup_steps >= self.steps:
+            raise ValueError(f"warmup_steps: {self.warmup_steps} must be below steps, {self.steps}")
 
 
 def main(config: MapfSFTConfig) -> None:
@@ -83,7 +89,9 @@ def main(config: MapfSFTConfig) -> None:
         agent.chat.allowed,
         temperature=1.0,
         lengths=buckets,
-        schedule=optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps),
+        schedule=optax.warmup_cosine_decay_schedule(
+            0.0, config.learning_rate, config.warmup_steps, config.steps
+        ),
     )
     demonstrator = BoardDemonstrator(agent, boards, config)
     state, started = learner.init(agent.policy.params), time.monotonic()
@@ -113,7 +121,7 @@ class BoardDemonstrator:
         rng = np.random.default_rng([self.config.seed, step])
         kind = step % len(self.boards)
         rows = rng.integers(len(self.plans[kind]), size=self.config.rows)
-        harness = rng.integers(NUM_HARNESS_LEVELS, size=self.config.rows)
+        harness = rng.choice(self.config.harness, size=self.config.rows)
         start = episodes(take(self.boards[kind], rows), harness)
         view, _ = self.agent.mixture.reset_to([start])
         chat = self.agent.chat
