@@ -1,0 +1,1 @@
+"""Games of cards, in which decisions count and not luck."""

@@ -1,0 +1,1 @@
+"""Things that are made of other things."""

@@ -1,0 +1,1 @@
+"""Figures, their places, areas and symmetries."""

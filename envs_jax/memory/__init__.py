@@ -1,0 +1,1 @@
+"""What has been seen and is no longer shown."""
