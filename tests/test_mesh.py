@@ -25,7 +25,7 @@ MESHES = {
 }
 
 
-@pytest.mark.parametrize("case", MESHES)
+@pytest.mark.parametrize("case", ["all three axes", pytest.param("adapters", marks=pytest.mark.exhaustive)])
 def test_eight_devices_do_what_one_does(case: str, model: Path) -> None:
     mesh, load, share = MESHES[case]
     found = run(["mesh_check.py", str(model), mesh, json.dumps(load)], EIGHT)

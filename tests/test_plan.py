@@ -64,6 +64,7 @@ def test_adapters_need_less() -> None:
     assert small.optimiser < whole.optimiser / 5
 
 
+@pytest.mark.exhaustive
 def test_more_rows_and_longer_prompts_need_more() -> None:
     base = plan()
     assert plan(rows=16).generating > 1.5 * base.generating
