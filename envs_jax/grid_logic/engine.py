@@ -18,6 +18,28 @@ def is_grid(action: jax.Array, n: jax.Array, low: jax.Array | int, high: jax.Arr
     return jnp.where(grids.inside(action.shape[0], n), fits, action < 0).all()
 
 
+def are_numbers(action: jax.Array, n: jax.Array) -> jax.Array:
+    """bool[]: the action int32[side * side] is n * n numbers, each from 1 to n * n."""
+    count = n**2
+    fits = (action >= 1) & (action <= count)
+    return jnp.where(jnp.arange(action.shape[0]) < count, fits, action < 0).all()
+
+
+def board(action: jax.Array, side: int, n: jax.Array) -> jax.Array:
+    """int32[side, side]: n lines of n numbers of an action, 0 outside."""
+    row, col = jnp.indices((side, side))
+    cells = grids.inside(side, n)
+    return jnp.where(cells, action[jnp.where(cells, row * n + col, 0)], 0)
+
+
+def in_rows(solution: jax.Array, n: jax.Array) -> jax.Array:
+    """int32[side * side]: the n x n solution row by row as the action of `Numbers`, -1 after the last."""
+    at = jnp.arange(solution.size)
+    row, col = jnp.divmod(at, n)
+    used = at < n**2
+    return jnp.where(used, solution[jnp.where(used, row, 0), col], -1).astype(jnp.int32)
+
+
 def one_cell(solution: jax.Array, empty: jax.Array) -> Text:
     """The number, below 100, in the first empty cell bool[side, side] in words: `row 1 column 2 is 3`."""
     row, col = jnp.divmod(empty.reshape(-1).argmax(), empty.shape[1])

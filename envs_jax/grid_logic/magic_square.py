@@ -84,17 +84,14 @@ class MagicSquare(TileEnvironment):
 
     def legal(self, state: Square, action: jax.Array) -> jax.Array:
         """n * n numbers, each from 1 to n * n."""
-        count = state.side**2
-        fits = (action >= 1) & (action <= count)
-        return jnp.where(jnp.arange(HIGHEST) < count, fits, action < 0).all()
+        return engine.are_numbers(action, state.side)
 
     def transition(
         self, key: jax.Array, state: Square, action: jax.Array
     ) -> tuple[Square, jax.Array, jax.Array]:
         n = state.side
+        board = engine.board(action, SIDE, n)
         row, col = jnp.indices((SIDE, SIDE))
-        cells = grids.inside(SIDE, n)
-        board = jnp.where(cells, action[jnp.where(cells, row * n + col, 0)], 0)
         diagonals = jnp.stack([row == col, row + col == n - 1])
         sums = jnp.concatenate([board.sum(1), board.sum(0), (board * diagonals).sum((1, 2))])
         used = jnp.append(jnp.tile(jnp.arange(SIDE) < n, 2), jnp.ones(2, bool))
@@ -129,10 +126,7 @@ class MagicSquare(TileEnvironment):
         return Texts(board, count, engine.one_cell(state.solution, empty))
 
     def expert(self, key: jax.Array, state: Square) -> jax.Array:
-        at = jnp.arange(HIGHEST)
-        row, col = jnp.divmod(at, state.side)
-        used = at < state.side**2
-        return jnp.where(used, state.solution[jnp.where(used, row, 0), col], -1).astype(jnp.int32)
+        return engine.in_rows(state.solution, state.side)
 
 
 def _magic(noise: jax.Array, pair: jax.Array, n: jax.Array) -> jax.Array:

@@ -62,17 +62,13 @@ class Numbrix(TileEnvironment):
 
     def legal(self, state: Path, action: jax.Array) -> jax.Array:
         """n * n numbers, each from 1 to n * n."""
-        count = state.side**2
-        fits = (action >= 1) & (action <= count)
-        return jnp.where(jnp.arange(HIGHEST) < count, fits, action < 0).all()
+        return engine.are_numbers(action, state.side)
 
     def transition(self, key: jax.Array, state: Path, action: jax.Array) -> tuple[Path, jax.Array, jax.Array]:
         """The share is that of the numbers that have their next one beside them, times that of the givens
         that are kept. When every number has the next one, all are there."""
         n = state.side
-        row, col = jnp.indices((SIDE, SIDE))
-        cells = grids.inside(SIDE, n)
-        board = jnp.where(cells, action[jnp.where(cells, row * n + col, 0)], 0)
+        board = engine.board(action, SIDE, n)
         leads = (grids.neighbours(board, 0) == board + 1).any(0)
         led = (leads[..., None] & (board[..., None] == jnp.arange(1, HIGHEST))).any((0, 1))
         asked = state.given > 0
@@ -94,10 +90,7 @@ class Numbrix(TileEnvironment):
         return Texts(board, count, engine.one_cell(state.solution, empty))
 
     def expert(self, key: jax.Array, state: Path) -> jax.Array:
-        at = jnp.arange(HIGHEST)
-        row, col = jnp.divmod(at, state.side)
-        used = at < state.side**2
-        return jnp.where(used, state.solution[jnp.where(used, row, 0), col], -1).astype(jnp.int32)
+        return engine.in_rows(state.solution, state.side)
 
 
 def _path(choices: jax.Array, n: jax.Array) -> jax.Array:
