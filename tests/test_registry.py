@@ -9,6 +9,7 @@ import toy
 
 import jaxenv
 from jaxenv import registry
+from jaxenv.abilities import definitions
 
 
 @pytest.fixture
@@ -93,3 +94,10 @@ def test_two_classes_of_one_name_are_an_error(packages):
     packages({"first": {"toy_countdown": "toy:Countdown"}, "second": {"toy_countdown": "other:Countdown"}})
     with pytest.raises(ValueError, match="'toy_countdown' is registered twice: toy:Countdown, other"):
         jaxenv.ids()
+
+
+def test_abilities_are_of_the_vocabulary():
+    known = definitions()
+    assert len(known) == 72
+    named = {ability for env_id in jaxenv.ids() for ability in jaxenv.make(env_id)[0].abilities}
+    assert named == set(known)

@@ -19,12 +19,12 @@ from jaxenv.mapf.rules import Measure
 from train import checkpoints, run_config
 from train.agent import Agent, Observation
 from train.cli import run
+from train.endpoint import Endpoint
 from train.engineering import archive, designers
 from train.engineering.boards import draw, evaluation_boards, take
 from train.engineering.config import SIZES, normalised
 from train.engineering.context import ContextConfig, Loop, render
 from train.engineering.designers import Design
-from train.engineering.endpoint import Endpoint
 from train.engineering.figure import distribution_figure
 from train.engineering.player import Player, board_agent
 from train.engineering.records import Cell, Outcome, Proposal, Round

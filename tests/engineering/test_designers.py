@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from fake_endpoint import answer, serve
 from made_rounds import rounds
 
 from train.engineering import designers
@@ -74,3 +75,12 @@ def test_a_model_that_babbles_keeps_the_configuration():
         rounds()[-1].proposal.config, "kept", "no YAML block with `sizes:`", "told", "blah " * 50
     )
     assert proposal == expected
+
+
+def test_an_endpoint_as_designer(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with serve() as server:
+        server.script = [(200, answer("Like so:\n" + random_config(6).to_yaml()))]
+        proposal = designers.propose(designers.endpoint_model(server.endpoint()), "the context", rounds())
+        assert proposal.config == random_config(6)
+        assert server.requests[0][2]["messages"] == [{"role": "user", "content": "the context"}]

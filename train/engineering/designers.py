@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from train.endpoint import Endpoint, chat
 from train.engineering.config import LIMITS, SIZES, GeneratorConfig, normalised, random_config
-from train.engineering.endpoint import Endpoint, chat
 from train.engineering.records import Proposal, Round, tally
 from train.engineering.reply import Rejection, parse
 

@@ -1,80 +1,21 @@
 """The chat client against a local server that misbehaves."""
 
-import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from made_rounds import rounds
+from fake_endpoint import answer, cut, drop, hang, redirect, serve, trickle
 
-from train.engineering import designers, endpoint
-from train.engineering.config import random_config
-from train.engineering.endpoint import Endpoint, EndpointError, chat
+from train import endpoint
+from train.endpoint import Endpoint, EndpointError, chat
 
 ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüße"}]
 SECRET = "sk-not-to-be-told"
 
 
-def answer(text):
-    return json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
-
-
-class Server(ThreadingHTTPServer):
-    """Answers the requests with the scripted replies in turn, the last one for ever.
-
-    A reply is (status, body), or a function of the handler that does what it likes.
-    """
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.script, self.requests, self.over = [], [], threading.Event()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-    def endpoint(self, **options):
-        return Endpoint(**{"url": self.url, "model": "engineer", "timeout": 5.0, "backoff": 0.5} | options)
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        server = self.server
-        server.requests.append((self.path, dict(self.headers), json.loads(body)))
-        reply = server.script[min(len(server.requests), len(server.script)) - 1]
-        if callable(reply):
-            reply(self)
-        else:
-            self.send(*reply)
-
-    def send(self, status, body, length=None, **headers):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture(scope="module")
 def running():
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.over.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serve() as server:
+        yield server
 
 
 @pytest.fixture
@@ -91,33 +32,6 @@ def naps(monkeypatch):
     slept = []
     monkeypatch.setattr(endpoint.time, "sleep", slept.append)
     return slept
-
-
-def hang(handler):
-    handler.server.over.wait(30)
-
-
-def trickle(handler):
-    handler.send(200, b"", length=10**6)
-    while not handler.server.over.wait(0.05):
-        try:
-            handler.wfile.write(b" ")
-        except OSError:
-            return
-
-
-def drop(handler):
-    handler.close_connection = True
-    handler.connection.close()
-
-
-def cut(handler):
-    handler.send(200, answer("half")[:20], length=500)
-    handler.close_connection = True
-
-
-def redirect(handler):
-    handler.send(302, b"", Location="http://127.0.0.1:9/steal")
 
 
 def test_asks_and_gets_the_text(server, naps):
@@ -212,10 +126,3 @@ def test_refuses_settings_that_cannot_be(options, line):
     with pytest.raises(ValueError, match=r"url|timeout") as raised:
         Endpoint(**options)
     assert line in str(raised.value)
-
-
-def test_an_endpoint_as_designer(server):
-    server.script = [(200, answer("Like so:\n" + random_config(6).to_yaml()))]
-    proposal = designers.propose(designers.endpoint_model(server.endpoint()), "the context", rounds())
-    assert proposal.config == random_config(6)
-    assert server.requests[0][2]["messages"] == [{"role": "user", "content": "the context"}]

@@ -47,8 +47,11 @@ class Endpoint:
             raise ValueError(f"{numbers}: need timeout > 0, attempts >= 1 and backoff >= 0")
 
 
-def chat(messages: Sequence[Mapping[str, str]], endpoint: Endpoint) -> str:
-    """The model's answer to `messages`, each {"role": "system" | "user" | "assistant", "content": text}.
+def chat(
+    messages: Sequence[Mapping[str, str]], endpoint: Endpoint, schema: Mapping[str, Any] | None = None
+) -> str:
+    """The model's answer to `messages`, each {"role": "system" | "user" | "assistant", "content": text}. With
+    a JSON schema the endpoint is asked to keep to it; not all of them do.
 
     Raises EndpointError when there is none after all attempts, or at once when asking again cannot help.
     """
@@ -56,7 +59,7 @@ def chat(messages: Sequence[Mapping[str, str]], endpoint: Endpoint) -> str:
         if attempt:
             time.sleep(endpoint.backoff * 2 ** (attempt - 1))
         try:
-            return _content(_post(messages, endpoint), endpoint)
+            return _content(_post(messages, endpoint, schema), endpoint)
         except urllib.error.HTTPError as error:
             problem = f"HTTP {error.code} {error.reason}{_told(error)}"
             if error.code not in PASSING:
@@ -79,14 +82,19 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def _post(messages: Sequence[Mapping[str, str]], endpoint: Endpoint) -> bytes:
+def _post(
+    messages: Sequence[Mapping[str, str]], endpoint: Endpoint, schema: Mapping[str, Any] | None
+) -> bytes:
     """The body of the endpoint's answer. A server that only trickles is timed out too."""
-    body = {
+    body: dict[str, Any] = {
         "model": endpoint.model,
         "messages": [dict(message) for message in messages],
         "temperature": endpoint.temperature,
         "max_tokens": endpoint.max_tokens,
     }
+    if schema is not None:
+        form = {"name": "answer", "schema": schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
     headers = {"Content-Type": "application/json"}
     if key := os.environ.get(endpoint.key_variable):
         headers["Authorization"] = f"Bearer {key}"
