@@ -9,8 +9,8 @@ from PIL import Image
 from rich.console import Console
 from scipy import stats
 
+from jaxenv.replay import animate
 from train.plots import learning_curves
-from train.replay import animate
 from train.report import Count, MetricsLog, ResultRow, Scores, StepProgress, read_metrics, results_table
 from train.statistics import Estimate, mean_estimate, paired_difference, wilson_interval
 

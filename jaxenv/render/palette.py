@@ -18,6 +18,7 @@ COLOURS = {
     "gift": "#c2185b",
     "gift_ribbon": "#ffd54f",
     "key": "#e0a800",
+    "ball": "#1e6fd9",
     "door": "#8d5524",
     "door_dark": "#5b3514",
     "box": "#c98f4a",

@@ -182,10 +182,16 @@ def arrow(brush: Brush, heading: str) -> None:
 
 
 @layer
-def held(brush: Brush, _: str) -> None:
-    """A small key in the corner: the agent carries it."""
-    brush.fill(brush.disc(0.8, 0.18, 0.15), "key")
-    brush.fill(brush.disc(0.8, 0.18, 0.06), "ink")
+def held(brush: Brush, thing: str) -> None:
+    """A small key or ball in the corner: the agent carries it."""
+    brush.fill(brush.disc(0.8, 0.18, 0.15), thing)
+    if thing == "key":
+        brush.fill(brush.disc(0.8, 0.18, 0.06), "ink")
+
+
+@layer
+def ball(brush: Brush, _: str) -> None:
+    brush.fill(brush.disc(0.48, 0.5, 0.3), "ball")
 
 
 @layer
