@@ -121,6 +121,12 @@ class Environment(abc.ABC):
     def expert(self, key: jax.Array, state: Any) -> jax.Array:
         """An action that solves or leads to the solution, a random one among the equally good."""
 
+    def exercised(self, state: Any, action: jax.Array, after: Any) -> dict[str, jax.Array]:
+        """Which of `abilities` a legal action shows to have been exercised, bool[] each, judged by what it
+        does. Those of form need not be named (see `jaxenv.abilities.exercised`). Only what traces abilities
+        asks."""
+        return {}
+
     # --- the public surface -------------------------------------------------------------------------
 
     @property

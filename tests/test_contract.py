@@ -91,6 +91,20 @@ class Lost(Countdown):
         return jnp.int32(1)
 
 
+class Boastful(Countdown):
+    """Tells of an ability that it does not name."""
+
+    def exercised(self, state: Count, action: jax.Array, after: Count) -> dict[str, jax.Array]:
+        return {"count": action == 0, "sing": action == 1}
+
+
+class Idle(Countdown):
+    """Names an ability that nobody exercises."""
+
+    def exercised(self, state: Count, action: jax.Array, after: Count) -> dict[str, jax.Array]:
+        return {"count": jnp.bool_(False)}
+
+
 def test_a_users_own_environment() -> None:
     testing.check_environment(Countdown())
 
@@ -103,6 +117,8 @@ def test_a_users_own_environment() -> None:
         (Leaky, checks.check_hidden, "what is shown depends on the hidden field salt"),
         (Blind, checks.check_observations_follow, "`pixels` is the same for two different instances"),
         (Lost, checks.check_expert, "scale 0: the expert has full marks in 0% of episodes"),
+        (Boastful, checks.check_abilities, "exercised: sing are not among the abilities"),
+        (Idle, checks.check_abilities, "neither the expert nor chance exercises count"),
     ],
 )
 def test_the_contract_finds(broken: type[Countdown], check: Callable[[Subject], None], message: str) -> None:

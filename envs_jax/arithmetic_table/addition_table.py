@@ -91,6 +91,18 @@ class AdditionTable(TileEnvironment):
         hint = text.concat(text.choose((state.digits == 0).argmax(), LETTERS), text.encode(" is 0"))
         return Texts(table, count, hint)
 
+    def exercised(self, state: Cipher, action: jax.Array, after: Cipher) -> dict[str, jax.Array]:
+        digits, letters = action[1:], jnp.arange(MOST) < state.base
+        right = (digits == state.digits) | ~letters
+        each = (jnp.sort(jnp.where(letters, digits, MOST)) == jnp.arange(MOST)) | ~letters
+        return {
+            "read_letter": action[0] == state.base,
+            "compute_modular": (right | (state.digits != 1)).all(),
+            "deduce_logic": (right | (state.digits != 0)).all(),
+            "propagate_constraints": right.all(),
+            "enforce_all_different": each.all(),
+        }
+
     def expert(self, key: jax.Array, state: Cipher) -> jax.Array:
         return _answer(state)
 

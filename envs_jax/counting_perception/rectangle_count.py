@@ -71,6 +71,19 @@ class RectangleCount(Environment):
             text.choose(count % 2, ("the count is even", "the count is odd")),
         )
 
+    def exercised(self, state: Outlines, action: jax.Array, after: Outlines) -> dict[str, jax.Array]:
+        miss = jnp.abs(action[0] - state.shown.sum())
+        top, left, bottom, right = state.boxes.astype(jnp.int32).T
+        across = (left[:, None] < right) & (right[:, None] > left)
+        meet = across & (top[:, None] < bottom) & (bottom[:, None] > top)
+        meet &= state.shown & state.shown[:, None] & ~jnp.eye(SLOTS, dtype=bool)
+        return {
+            "count_objects": miss == 0,
+            "resolve_overlap": (miss == 0) & meet.any(),
+            "recognise_shape": miss <= 1,
+            "trace_line": (miss <= 1) & meet.any(),
+        }
+
     def expert(self, key: jax.Array, state: Outlines) -> jax.Array:
         return state.shown.sum(dtype=jnp.int32)[None]
 

@@ -79,12 +79,7 @@ class Futoshiki(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Board, action: jax.Array
     ) -> tuple[Board, jax.Array, jax.Array]:
-        checks = (
-            _complete_lines(action, state.side),
-            (state.given == action, state.given > 0),
-            (state.right == _compare(action, 1), state.right > NONE),
-            (state.below == _compare(action, 0), state.below > NONE),
-        )
+        checks = _checks(state, action)
         solved = jnp.stack([(right | ~asked).all() for right, asked in checks]).all()
         share = jnp.stack([_share(right, asked) for right, asked in checks]).prod()
         return state, score(solved, share), jnp.bool_(True)
@@ -107,6 +102,18 @@ class Futoshiki(TileEnvironment):
         count = text.concat(text.encode("n "), text.number(state.side, 1), text.encode(", empty "), empties)
         return Texts(board, count, _one_cell(state))
 
+    def exercised(self, state: Board, action: jax.Array, after: Board) -> dict[str, jax.Array]:
+        lines, kept, *signs = (jnp.stack(checked) for checked in _checks(state, action))
+        obeyed, asked = jnp.concatenate([sign.reshape(2, -1) for sign in signs], axis=1)
+        lines, kept = (right | ~asked for right, asked in (lines, kept))
+        return {
+            "read_digit": kept.all(),
+            "read_symbol": asked.any() & (2 * (obeyed & asked).sum() > asked.sum()),
+            "compare_sort": asked.any() & (obeyed | ~asked).all(),
+            "enforce_all_different": lines.all(),
+            "propagate_constraints": lines.all() & kept.all() & (obeyed | ~asked).all(),
+        }
+
     def expert(self, key: jax.Array, state: Board) -> jax.Array:
         return jnp.where(grids.inside(SIDE, state.side), state.solution, -1).astype(jnp.int32)
 
@@ -128,6 +135,16 @@ def _compare(board: jax.Array, axis: int) -> jax.Array:
 
 def _signs(noise: jax.Array, solution: jax.Array, axis: int) -> jax.Array:
     return jnp.where(noise < SIGN_SHARE, _compare(solution, axis), NONE).astype(jnp.int8)
+
+
+def _checks(state: Board, action: jax.Array) -> tuple[tuple[jax.Array, jax.Array], ...]:
+    """For the lines, the givens, the signs to the right and below: what is right, and what is asked."""
+    return (
+        _complete_lines(action, state.side),
+        (state.given == action, state.given > 0),
+        (state.right == _compare(action, 1), state.right > NONE),
+        (state.below == _compare(action, 0), state.below > NONE),
+    )
 
 
 def _complete_lines(board: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -85,6 +85,18 @@ class LightsOut(TileEnvironment):
         )
         return Texts(board, count, hint)
 
+    def exercised(self, state: Lamps, action: jax.Array, after: Lamps) -> dict[str, jax.Array]:
+        press = grids.mask_at(SIDE, action)
+        wanted = (press & state.presses).any()
+        fewer = after.lit.sum() < state.lit.sum()
+        return {
+            "recognise_colour": (_flips(press) & state.lit).any(),
+            "predict_move_effect": fewer,
+            "compute_modular": wanted,
+            "index_cell": (press & state.lit).any(),
+            "search_lookahead": wanted & ~fewer,
+        }
+
     def expert(self, key: jax.Array, state: Lamps) -> jax.Array:
         """One of the presses that are left; their order does not matter."""
         return grids.pick(grids.noise(key, (SIDE, SIDE)), state.presses, 1)[0]

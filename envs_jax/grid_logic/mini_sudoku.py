@@ -95,9 +95,7 @@ class MiniSudoku(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Sudoku, action: jax.Array
     ) -> tuple[Sudoku, jax.Array, jax.Array]:
-        counts = (action.reshape(-1)[UNITS][..., None] == np.arange(1, 5)).sum(1)
-        units = (counts == 1).all(-1)
-        kept = (state.given == 0) | (state.given == action)
+        units, kept = _checks(state, action)
         share = units.mean() * kept.mean()
         return state, score(units.all() & kept.all(), share), jnp.bool_(True)
 
@@ -121,5 +119,20 @@ class MiniSudoku(TileEnvironment):
         )
         return Texts(board, count, hint)
 
+    def exercised(self, state: Sudoku, action: jax.Array, after: Sudoku) -> dict[str, jax.Array]:
+        units, kept = _checks(state, action)
+        return {
+            "read_digit": kept.mean() >= 0.75,
+            "index_cell": kept.all(),
+            "enforce_all_different": units[:SIDE].all() | units[SIDE : 2 * SIDE].all(),
+            "propagate_constraints": units.all() & kept.all(),
+        }
+
     def expert(self, key: jax.Array, state: Sudoku) -> jax.Array:
         return state.solution.astype(jnp.int32)
+
+
+def _checks(state: Sudoku, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """bool[12]: the units that hold every digit once; bool[4, 4]: the cells that keep what was given."""
+    counts = (action.reshape(-1)[UNITS][..., None] == np.arange(1, 5)).sum(1)
+    return (counts == 1).all(-1), (state.given == 0) | (state.given == action)

@@ -26,3 +26,14 @@ def mark(action: jax.Array, goal: jax.Array) -> jax.Array:
     asked = goal >= 0
     right = asked & (action == goal)
     return score((action == goal).all(), right.sum() / asked.sum())
+
+
+def same_digits(action: jax.Array, goal: jax.Array) -> jax.Array:
+    """bool[]: the answer has every digit as often as the right one."""
+    return (jnp.sort(action, axis=None) == jnp.sort(goal, axis=None)).all()
+
+
+def mostly_right(action: jax.Array, goal: jax.Array) -> jax.Array:
+    """bool[]: at least half of what is asked is right."""
+    asked = goal >= 0
+    return 2 * (asked & (action == goal)).sum() >= asked.sum()

@@ -3,6 +3,7 @@
 Rules of reasoning-gym's rotate_matrix. The first row of the picture shows the turn and its degrees.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -79,6 +80,16 @@ class RotateMatrix(TileEnvironment):
         )
         size = text.concat(text.number(state.side, 1), text.encode(" rows, turn "), degrees)
         return Texts(board, size, text.choose(state.turns % 4, HINTS))
+
+    def exercised(self, state: Rotation, action: jax.Array, after: Rotation) -> dict[str, jax.Array]:
+        goal, turns = _rotated(state), jnp.arange(1, 4)
+        turned = jax.vmap(lambda turn: _rotated(replace(state, turns=turn)))(turns)
+        return {
+            "read_digit": engine.same_digits(action, goal),
+            "rotate_mentally": (turned == action).all((1, 2)).any(),
+            "index_cell": engine.mostly_right(action, goal),
+            "compute_modular": (action == goal).all(),
+        }
 
     def expert(self, key: jax.Array, state: Rotation) -> jax.Array:
         return _rotated(state)

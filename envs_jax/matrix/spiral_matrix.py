@@ -74,6 +74,16 @@ class SpiralMatrix(TileEnvironment):
         hint = text.concat(text.encode("after row 1 comes "), text.number(state.digits[1, state.side - 1], 1))
         return Texts(engine.rows(state.digits, state.side), size, hint)
 
+    def exercised(self, state: Spiral, action: jax.Array, after: Spiral) -> dict[str, jax.Array]:
+        goal = _unrolled(state)
+        right = action == goal
+        return {
+            "read_digit": engine.same_digits(action, goal),
+            "trace_line": (right | (jnp.arange(SIDE * SIDE) >= 2 * state.side - 1)).all(),
+            "index_cell": engine.mostly_right(action, goal),
+            "simulate_rule": right.all(),
+        }
+
     def expert(self, key: jax.Array, state: Spiral) -> jax.Array:
         return _unrolled(state)
 

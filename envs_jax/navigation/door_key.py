@@ -161,11 +161,30 @@ class DoorKey(TileEnvironment):
         )
         return Texts(board, facts, text.choose(reached.astype(jnp.int32), goals))
 
+    def exercised(self, state: Rooms, action: jax.Array, after: Rooms) -> dict[str, jax.Array]:
+        ahead = after.agent + jnp.asarray(facing.STEPS)[after.heading]
+        thing = _at(_board(after), ahead)
+        costs = self._costs(state)
+        takes, gives = (action == PICKUP) | (action == DROP), (action == TOGGLE) | (action == DROP)
+        changed = (after.hand != state.hand) | (after.lock != state.lock)
+        best = costs[action] <= costs.min()
+        return {
+            "locate_target": (action < PICKUP) & (thing > LYING) & best,
+            "read_symbol": takes & changed,
+            "decompose_subgoals": changed & best,
+            "plan_path": (action < PICKUP) & best,
+            "read_gauge_status": gives & (state.hand != EMPTY) & changed,
+        }
+
     def expert(self, key: jax.Array, state: Rooms) -> jax.Array:
-        costs = _action_costs(state)[:, state.hand, (state.lock == OPEN).astype(jnp.int32)]
         # Of equal ways the one that drops the ball now: where it is dropped later may be in the way.
-        now = (jnp.arange(len(costs)) == DROP) & (state.hand == BALL)
-        return grids.random_argmin(key, 2 * costs[:, state.heading, state.agent[0], state.agent[1]] - now)
+        now = (jnp.arange(6) == DROP) & (state.hand == BALL)
+        return grids.random_argmin(key, 2 * self._costs(state) - now)
+
+    def _costs(self, state: Rooms) -> jax.Array:
+        """int32[6]: moves to the goal when each action is taken."""
+        costs = _action_costs(state)[:, state.hand, (state.lock == OPEN).astype(jnp.int32)]
+        return costs[:, state.heading, state.agent[0], state.agent[1]]
 
 
 def _below(noise: jax.Array, bound: jax.Array | int) -> jax.Array:

@@ -92,6 +92,22 @@ class FrozenLake(TileEnvironment):
         towards = text.concat(text.encode("the gift is "), grids.offset(state.goal - state.agent))
         return Texts(board, places, towards)
 
+    def exercised(self, state: Lake, action: jax.Array, after: Lake) -> dict[str, jax.Array]:
+        row, col = state.agent
+        ahead = state.agent + jnp.asarray(grids.STEPS)[action]
+        stays = ((ahead < 0) | (ahead >= state.side)).any()
+        near = jnp.abs(ahead - state.goal).sum() < jnp.abs(state.agent - state.goal).sum()
+        holes = grids.neighbours(state.holes, False)[:, row, col]
+        gains = _action_values(state)[:, row, col]
+        best = gains[action] >= gains.max() - 1e-5
+        return {
+            "locate_agent": ~stays,
+            "locate_target": near,
+            "predict_move_effect": holes.any() & ~holes[action],
+            "plan_path": best,
+            "estimate_probability": best & (state.slip > 0),
+        }
+
     def expert(self, key: jax.Array, state: Lake) -> jax.Array:
         """A move that maximises the discounted chance to arrive (value iteration)."""
         row, col = state.agent

@@ -95,6 +95,18 @@ class Maze2D(TileEnvironment):
         hint = text.concat(text.encode("the flag is "), grids.offset(state.goal - state.agent))
         return Texts(board, places, hint)
 
+    def exercised(self, state: Maze, action: jax.Array, after: Maze) -> dict[str, jax.Array]:
+        opened = _open_sides(state.walls[state.agent[0], state.agent[1]])
+        nearer = ((state.goal - state.agent) * grids.STEPS).sum(1) > 0
+        away = grids.distances(grids.mask_at(SIDE, state.goal), _open_sides(state.walls), SIDE * SIDE)
+        moved = (after.agent != state.agent).any()
+        return {
+            "locate_agent": moved,
+            "locate_target": moved & nearer[action],
+            "detect_walls": moved & (nearer & ~opened).any(),
+            "plan_path": away[after.agent[0], after.agent[1]] < away[state.agent[0], state.agent[1]],
+        }
+
     def expert(self, key: jax.Array, state: Maze) -> jax.Array:
         opened = _open_sides(state.walls)
         away = grids.distances(grids.mask_at(SIDE, state.goal), opened, SIDE * SIDE)

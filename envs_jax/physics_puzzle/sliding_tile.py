@@ -97,6 +97,18 @@ class SlidingTile(TileEnvironment):
             board, gap, text.concat(text.encode("tile "), tile, text.encode(" goes to "), grids.place(first))
         )
 
+    def exercised(self, state: Tiles, action: jax.Array, after: Tiles) -> dict[str, jax.Array]:
+        goal, before = _solved(state.side), state.board
+        placed = lambda board: ((board == goal) & (goal > 0)).sum()  # noqa: E731
+        nearer = placed(after.board) > placed(before)
+        onward = after.depth < state.depth
+        return {
+            "read_digit": nearer,
+            "predict_move_effect": placed(after.board) >= placed(before),
+            "track_permutation": onward & ~nearer,
+            "search_lookahead": onward,
+        }
+
     def expert(self, key: jax.Array, state: Tiles) -> jax.Array:
         back = state.way[jnp.maximum(state.depth - 1, 0)].astype(jnp.int32)
         onward = (_slides(state) & (jnp.arange(4) != back)).argmax().astype(jnp.int32)

@@ -137,6 +137,21 @@ class Sokoban(TileEnvironment):
         )
         return Texts(board, facts, hint)
 
+    def exercised(self, state: Warehouse, action: jax.Array, after: Warehouse) -> dict[str, jax.Array]:
+        pushed = (after.boxes != state.boxes).any(-1)
+        home = (after.boxes == after.targets).all(-1)
+        away = lambda state: jnp.abs(state.boxes - state.targets).sum()  # noqa: E731
+        reach = lambda state: jnp.abs(state.boxes[_first_away(state)] - state.player).sum()  # noqa: E731
+        sides = grids.neighbours(state.walls, True)[:, after.boxes[:, 0], after.boxes[:, 1]]
+        stuck = (sides[0] | sides[1]) & (sides[2] | sides[3]) & ~home
+        return {
+            "locate_agent": (after.player != state.player).any(),
+            "model_pushing": pushed.any(),
+            "detect_deadlock": pushed.any() & ~(pushed & stuck).any(),
+            "search_lookahead": away(after) < away(state),
+            "plan_path": pushed.any() | (reach(after) < reach(state)),
+        }
+
     def expert(self, key: jax.Array, state: Warehouse) -> jax.Array:
         """The next moves of a shortest way to bring home the first box that is not."""
         box = _first_away(state)

@@ -177,6 +177,29 @@ def check_turns(subject: Subject) -> None:
     assert subject.random_play[-2].after.done.all(), "episodes go on after the last turn"
 
 
+def check_abilities(subject: Subject) -> None:
+    """Where the environment tells which abilities an action exercises, it tells of its own alone, and each of
+    them is exercised by the expert or by chance."""
+    env = subject.env
+    if type(env).exercised is Environment.exercised:
+        return
+    ever = np.zeros(len(env.abilities), bool)
+    for turns, act in (
+        (subject.expert_play, lambda t, state: subject.expert(subject.keys(100 + t), state)[0]),
+        (subject.random_play, lambda t, state: subject.sample(subject.keys(1000 + t))[0]),
+    ):
+        for t, turn in enumerate(turns):
+            before, after, info = turn.before.state, turn.after.state, turn.info
+            told = subject.exercised(before, act(t, before), after, info["verdict"], info["success"])
+            ever |= np.asarray(told)[~turn.before.done].any(0)
+    never = [name for name, once in zip(env.abilities, ever, strict=True) if not once]
+    assert not never, f"abilities: neither the expert nor chance exercises {', '.join(never)}"
+    action, result = one_step(subject)
+    strange = set(jax.eval_shape(jax.vmap(env.exercised), subject.start[1].state, action, result[1].state))
+    strange -= set(env.abilities)
+    assert not strange, f"exercised: {', '.join(sorted(strange))} are not among the abilities"
+
+
 def check_short_clock(subject: Subject) -> None:
     """params.max_turns of 1 ends every episode after a turn."""
     params = dataclasses.replace(subject.params, max_turns=jnp.ones(subject.rows, jnp.int32))
@@ -345,6 +368,7 @@ CHECKS: tuple[Callable[[Subject], None], ...] = (
     check_eager,
     check_expert,
     check_turns,
+    check_abilities,
     check_short_clock,
     check_round_trip,
     check_replies,

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxenv import answers, text
+from jaxenv import abilities, answers, text
 from jaxenv.environment import Environment, Episode, Level, Params
 from jaxenv.harness import NUM_HARNESS_LEVELS, Texts
 from jaxenv.text import Text
@@ -111,6 +111,15 @@ class Subject:
         """(keys) -> see `_spoken`."""
         spoken = lambda key: self._spoken(self.env.grammar.sample(key))  # noqa: E731
         return self._compiled("sample", spoken, self.keys(0))
+
+    @functools.cached_property
+    def exercised(self) -> Any:
+        """(states, actions, states after, verdicts, successes) -> bool[rows, abilities]."""
+        state, shape = self._episode.state, jax.ShapeDtypeStruct((self.rows,), jnp.int32)
+        action = jax.eval_shape(jax.vmap(self.env.grammar.sample), self.keys(0))
+        success = jax.ShapeDtypeStruct((self.rows,), jnp.bool_)
+        told = functools.partial(abilities.exercised, self.env)
+        return self._compiled("exercised", told, state, action, state, shape, success)
 
     @functools.cached_property
     def look(self) -> Any:
