@@ -10,6 +10,7 @@ import functools
 import importlib
 import tomllib
 from importlib import metadata, resources
+from pathlib import Path
 from typing import Any
 
 from jaxenv.environment import Environment, Params
@@ -45,9 +46,9 @@ def make(env_id: str, **options: Any) -> tuple[Environment, Params]:
 
 
 def env_set(name: str) -> tuple[str, ...]:
-    """The ids of a named set; `all` is every registered id, an id is the set of itself, and
-    "frozen_lake,rotate_matrix" joins sets and ids in order, each id once. Raises ValueError for unknown
-    names."""
+    """The ids of a named set; `all` is every registered id, an id is the set of itself, a path that ends in
+    .toml is a set in a file of its own, and "frozen_lake,rotate_matrix" joins sets and ids in order, each id
+    once. Raises ValueError for unknown names."""
     parts = (part.strip() for part in name.split(","))
     return tuple(dict.fromkeys(env_id for part in parts for env_id in _one_set(part)))
 
@@ -56,7 +57,7 @@ def _one_set(name: str) -> tuple[str, ...]:
     if name == "all":
         return ids()
     folder = resources.files("jaxenv") / "sets"
-    file = folder / f"{name}.toml"
+    file = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
     if file.is_file():
         return tuple(tomllib.loads(file.read_text())["environments"])
     if name in _locations():

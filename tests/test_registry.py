@@ -60,6 +60,15 @@ def test_sets():
         jaxenv.env_set("core13")
 
 
+def test_a_set_in_a_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('environments = ["maze_2d", "sokoban"]\n')
+    assert jaxenv.env_set(str(file)) == ("maze_2d", "sokoban")
+    assert jaxenv.env_set(f"sokoban,{file}") == ("sokoban", "maze_2d")
+    with pytest.raises(ValueError, match=r"no environment set '.*other\.toml'"):
+        jaxenv.env_set(str(tmp_path / "other.toml"))
+
+
 def test_options_reach_the_environment():
     env, _ = jaxenv.make("frozen_lake", observe=("pixels", "text"), canvas=64)
     assert (env.observe, env.canvas) == (("pixels", "text"), 64)

@@ -110,16 +110,23 @@ class Learner:
         """
         if not packs:
             return state, {"skipped": 0.0, "grad_norm": 0.0}
-        total = self._nothing(state)
-        for batch in self.micro_batches(packs):
-            total = self._add(state, total, batch, tokens, imitate)
+        gradient, added = self.gradient(state, packs, tokens, imitate)
         with on(self.mesh):
-            after, norm, skipped = self.apply(state, total[0], total[1]["loss"])
-        sums = {name: float(value) for name, value in total[1].items()}
+            after, norm, skipped = self.apply(state, gradient, added["loss"])
+        sums = {name: float(value) for name, value in added.items()}
         count = max(sums.pop("tokens"), 1.0)
         loss = sums.pop("loss")
         means = {name: value / count for name, value in sums.items()}
         return after, {"loss": loss, "grad_norm": float(norm), "skipped": float(skipped), **means}
+
+    def gradient(
+        self, state: LearnerState, packs: Sequence[Pack | Dialogue], tokens: float, imitate: bool = False
+    ) -> "_Total":
+        """The gradient that `update` would apply, of the parameters that learn, and the sums of metrics."""
+        total = self._nothing(state)
+        for batch in self.micro_batches(packs):
+            total = self._add(state, total, batch, tokens, imitate)
+        return total
 
     def micro_batches(self, packs: Sequence[Pack | Dialogue]) -> list[PackedBatch]:
         """Packs from the longest down, as many in a batch as fit: only the last batch is not full."""

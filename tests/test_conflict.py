@@ -1,0 +1,72 @@
+"""Gradients of environments: that they are the learner's, and what a projection keeps of them."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tiny
+
+from jaxenv.selection import cosines
+from train.agent import Agent
+from train.conflict import GradientConfig, by_environment, environment_gradients, project
+from train.learner import Learner
+
+CONFIG = GradientConfig(group_size=tiny.GROUP, rounds=1, dimensions=0, seed=2)
+
+
+@pytest.fixture(scope="module")
+def whole(agent: Agent, learner: Learner) -> np.ndarray:
+    return environment_gradients(agent, learner, CONFIG)
+
+
+def test_every_environment_has_a_gradient_of_its_own(agent: Agent, whole: np.ndarray) -> None:
+    count = sum(leaf.size for leaf in jax.tree.leaves(agent.policy.params))
+    assert whole.shape == (len(agent.names), count)
+    assert np.isfinite(whole).all()
+    assert (np.linalg.norm(whole, axis=1) > 0).all()
+    assert abs(cosines(whole)[0, 1]) < 0.99
+
+
+def test_rounds_are_averaged_and_each_counts(agent: Agent, learner: Learner, whole: np.ndarray) -> None:
+    two = environment_gradients(agent, learner, replace(CONFIG, rounds=2))
+    assert not np.allclose(two, whole)
+    other = 2 * two - whole  # the gradient of the second round alone
+    assert (np.linalg.norm(other, axis=1) > 0).all()
+    again = environment_gradients(agent, learner, CONFIG)
+    assert np.array_equal(again, whole)
+
+
+def test_a_rollout_is_parted_by_environment(agent: Agent) -> None:
+    keys = tiny.reset_keys(3, copies=tiny.GROUP)
+    start = agent.mixture.reset(keys, tiny.level())
+    limits = jnp.zeros(len(agent.names), jnp.int32)
+    played = agent.actor.play(agent.policy.params, start, jax.random.key(5), limits, 1.0)
+    assert [len(part.returns) for part in by_environment(played, tiny.SLOTS)] == [tiny.SLOTS] * 2
+    assert sum(len(part.turns) for part in by_environment(played, tiny.SLOTS)) == len(played.turns)
+    for e, part in enumerate(by_environment(played, tiny.SLOTS)):
+        rows = slice(e * tiny.SLOTS, (e + 1) * tiny.SLOTS)
+        assert part.returns.tolist() == played.returns[rows].tolist()
+        assert {turn.row for turn in part.turns} <= set(range(tiny.SLOTS))
+
+
+def test_a_projection_keeps_cosines() -> None:
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=20_000)
+    trees = [
+        {
+            "a": jnp.asarray(v[:15_000].reshape(100, 150), jnp.float32),
+            "b": jnp.asarray(v[15_000:], jnp.float32),
+        }
+        for v in (common + own * rng.normal(size=20_000) for own in (0.5, 1.0, 3.0))
+    ]
+    trees.append(jax.tree.map(lambda leaf: -leaf, trees[0]))
+    key = jax.random.key(1)
+    exact = np.stack([np.asarray(project(tree, 0, key)) for tree in trees])
+    small = np.stack([np.asarray(project(tree, 4096, key)) for tree in trees])
+    assert small.shape == (4, 4096)
+    assert np.abs(cosines(small) - cosines(exact)).max() < 0.06
+    assert cosines(small)[0, 3] == pytest.approx(-1)
+    other = np.asarray(project(trees[0], 4096, jax.random.key(2)))
+    assert not np.allclose(other, small[0])
