@@ -10,6 +10,7 @@ import toy
 import jaxenv
 from jaxenv import registry
 from jaxenv.abilities import definitions
+from jaxenv.environment import Environment
 
 
 @pytest.fixture
@@ -110,3 +111,8 @@ def test_abilities_are_of_the_vocabulary():
     assert len(known) == 72
     named = {ability for env_id in jaxenv.ids() for ability in jaxenv.make(env_id)[0].abilities}
     assert named == set(known)
+
+
+def test_every_environment_tells_what_an_action_exercises():
+    envs = [jaxenv.make(env_id)[0] for env_id in jaxenv.ids()]
+    assert not [env.id for env in envs if type(env).exercised is Environment.exercised]

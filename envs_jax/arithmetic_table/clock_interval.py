@@ -93,6 +93,17 @@ class ClockInterval(Environment):
         hint = text.concat(text.encode("minutes after 12:00 on the upper clock: "), text.number(first, 3))
         return Texts(board, text.encode("both clocks go round in 12 hours"), hint)
 
+    def exercised(self, state: Times, action: jax.Array, after: Times) -> dict[str, jax.Array]:
+        told, goal = action[0], _interval(state)
+        away = (told - goal) % ROUND
+        return {
+            # Both clocks are read, though perhaps the way between them is the wrong one.
+            "read_gauge_status": (told == goal) | (told == ROUND - goal),
+            "estimate_magnitude": jnp.minimum(away, ROUND - away) <= 30,
+            "compute_modular": told == goal,
+            "read_orientation": away % 60 == 0,
+        }
+
     def expert(self, key: jax.Array, state: Times) -> jax.Array:
         return _interval(state)[None]
 

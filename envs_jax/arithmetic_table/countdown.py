@@ -110,6 +110,16 @@ class Countdown(TileEnvironment):
         hint = text.concat(text.encode("the last step can be "), text.choose(last, STEPS))
         return Texts(board, size, hint)
 
+    def exercised(self, state: Task, action: jax.Array, after: Task) -> dict[str, jax.Array]:
+        result, exact = value(*_apart(action))
+        miss = jnp.abs(result - state.target)
+        # Every legal answer has the numbers; one that comes near the target has read that too.
+        return {
+            "read_digit": exact & (miss <= state.target // 2),
+            "compute_arithmetic": exact & (miss <= 1 + state.target // 10),
+            "search_lookahead": exact & (miss == 0),
+        }
+
     def expert(self, key: jax.Array, state: Task) -> jax.Array:
         return state.plan.astype(jnp.int32)
 

@@ -109,15 +109,38 @@ class NumberPyramid(Environment):
         count = text.concat(text.number((goal >= 0).sum(), 2), text.encode(" missing numbers"))
         return Texts(board, count, text.concat(text.encode("the first is "), text.number(goal[0])))
 
+    def exercised(self, state: Pyramid, action: jax.Array, after: Pyramid) -> dict[str, jax.Array]:
+        goal, bricks = _answer(state), _filled(state, action)
+        sums = bricks[:-1, :-1] == bricks[1:, :-1] + bricks[1:, 1:]
+        asked = state.solution[1:, 1:] > 0
+        right = (action == goal) & (goal >= 0)
+        # The first number follows from two that are shown.
+        return {
+            "read_digit": right[0],
+            "index_cell": 2 * right.sum() > (goal >= 0).sum(),
+            "compute_arithmetic": 2 * (sums & asked).sum() > asked.sum(),
+            "propagate_constraints": (action == goal).all(),
+        }
+
     def expert(self, key: jax.Array, state: Pyramid) -> jax.Array:
         return _answer(state)
 
 
 def _answer(state: Pyramid) -> jax.Array:
     """int32[15]: the missing numbers, -1 after the last."""
-    missing = (state.solution > 0) & (state.given == 0)
-    (at,) = jnp.nonzero(missing.reshape(-1), size=MISSING, fill_value=MOST * MOST)
+    (at,) = jnp.nonzero(_missing(state).reshape(-1), size=MISSING, fill_value=MOST * MOST)
     return jnp.take(state.solution.reshape(-1), at, mode="fill", fill_value=-1).astype(jnp.int32)
+
+
+def _filled(state: Pyramid, action: jax.Array) -> jax.Array:
+    """int32[6, 6]: the pyramid with the numbers of the answer."""
+    missing = _missing(state)
+    order = jnp.cumsum(missing.reshape(-1)).reshape(missing.shape) - 1
+    return jnp.where(missing, action[order], state.given)
+
+
+def _missing(state: Pyramid) -> jax.Array:
+    return (state.solution > 0) & (state.given == 0)
 
 
 @functools.lru_cache(maxsize=64)

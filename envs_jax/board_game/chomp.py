@@ -91,3 +91,18 @@ class Chomp(LastMove):
         )
         ways = text.concat(text.number(self.good_moves(state.lengths), 2), text.encode(" bites win"))
         return Texts(board, left, ways)
+
+    def exercised(self, state: Rows, action: jax.Array, after: Rows) -> dict[str, jax.Array]:
+        each, allowed = self.moves(state.lengths)
+        at = self._index(action)
+        lost = self.lost(each)
+        eaten = (state.lengths - each[at]).sum()
+        # The other wins at once where a single row or column is left.
+        one_line = (each[:, 1] == 0) | (each[:, 0] == 1)
+        traps = allowed & one_line & (each.sum(1) > 1)
+        return {
+            "index_cell": lost[at] | (eaten == 1),
+            "predict_move_effect": lost[at] & (eaten > 1),
+            "search_adversarial": lost[at] & (allowed & ~lost).any(),
+            "detect_deadlock": ~traps[at] & (3 * traps.sum() >= allowed.sum()),
+        }

@@ -8,7 +8,7 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
-from envs_jax.board_game.in_a_row import InARow, Stones, lines
+from envs_jax.board_game.in_a_row import EMPTY, InARow, Stones, lines
 from jaxenv.answers import Word
 
 ROWS, COLS = 6, 7
@@ -57,6 +57,16 @@ class ConnectFour(InARow):
 
     def action(self, index: jax.Array) -> jax.Array:
         return index
+
+    def exercised(self, state: Stones, action: jax.Array, after: Stones) -> dict[str, jax.Array]:
+        cell = self._cell(state, action)
+        builds, decides = self._threats(state, cell)
+        on_a_disc = (cell.reshape(self.shape)[:-1] & (state.board[1:] != EMPTY)).any()
+        return {
+            **super().exercised(state, action, after),
+            "recognise_colour": builds,
+            "model_sliding_gravity": on_a_disc & (builds | decides),
+        }
 
     def symbolic(self, state: Stones) -> jax.Array:
         header = HEADER + jnp.arange(COLS)[None]

@@ -93,12 +93,12 @@ class InARow(TileEnvironment):
 
     def legal(self, state: Stones, action: jax.Array) -> jax.Array:
         """There is room for the stone."""
-        return self.moves(self._free(state))[self.index(action)].any()
+        return self._cell(state, action).any()
 
     def transition(
         self, key: jax.Array, state: Stones, action: jax.Array
     ) -> tuple[Stones, jax.Array, jax.Array]:
-        moved = self._put(state, self.moves(self._free(state))[self.index(action)], YOURS)
+        moved = self._put(state, self._cell(state, action), YOURS)
         won = self._has_line(moved, YOURS)
         cells = self.moves(self._free(moved))
         seen = self._outlook(*self._sides(moved, THEIRS), state.scale)
@@ -129,12 +129,34 @@ class InARow(TileEnvironment):
         hints = ("nobody can win at once", f"{other} is about to win", "you can win at once")
         return Texts(board, facts, text.choose(jnp.where(winning, 2, losing.astype(jnp.int32)), hints))
 
+    def exercised(self, state: Stones, action: jax.Array, after: Stones) -> dict[str, jax.Array]:
+        """Those of all these games; a game adds its own."""
+        outlook = self._outlook(*self._sides(state, YOURS), state.scale)
+        chosen = outlook[self.index(action)]
+        worst = jnp.where(outlook > UNPLAYABLE, outlook, WINS).min()
+        return {
+            "search_adversarial": (chosen == outlook.max()) & (chosen > worst),
+            "predict_other_agents": (chosen > LOSES) & (chosen < WINS) & (outlook == LOSES).any(),
+        }
+
     def expert(self, key: jax.Array, state: Stones) -> jax.Array:
         """A move of the best outlook; among those, one in the lines that matter most to either side."""
         sides = self._sides(state, YOURS)
         outlook = self._outlook(*sides, state.scale)
         gain = self.moves(sides[2]) @ self._gain(state) + 0.1 * jax.random.uniform(key, outlook.shape)
         return self.action(jnp.where(outlook == outlook.max(), gain, -1.0).argmax().astype(jnp.int32))
+
+    def _cell(self, state: Stones, action: jax.Array) -> jax.Array:
+        """bool[R * C]: the cell that your stone fills; none if it cannot."""
+        return self.moves(self._free(state))[self.index(action)]
+
+    def _threats(self, state: Stones, cell: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Whether your stone in the cell of bool[R * C] makes a line that lacks at most one, and whether a
+        stone there completes a line of either side."""
+        yours, theirs, _ = self._sides(state, YOURS)
+        due, pairs = self._due(yours, theirs, state.scale)
+        others_due, _ = self._due(theirs, yours, state.scale)
+        return (cell & (due | pairs.any(0))).any(), (cell & (due | others_due)).any()
 
     def _free(self, state: Stones) -> jax.Array:
         """bool[R * C]: the empty cells of the board."""

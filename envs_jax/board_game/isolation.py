@@ -118,6 +118,18 @@ class Isolation(TileEnvironment):
         hints = ("you can win with this step", *(f"you can force a win in {n} steps" for n in (2, 3)), "")
         return Texts(board, facts, text.choose(steps - 1, hints))
 
+    def exercised(self, state: Board, action: jax.Array, after: Board) -> dict[str, jax.Array]:
+        steps, replies, yours, theirs = _replied(state)
+        at = (_steps(state.you) == _bit(action)).argmax()
+        forces = _forcing(state.free, state.you, state.other, DEPTH)
+        stuck = steps & (replies & (yours == 0)).any(1)
+        return {
+            "locate_agent": (_around(state.other) & _bit(action)) == 0,
+            "search_adversarial": forces[at] & (steps & ~forces).any(),
+            "detect_deadlock": ~stuck[at] & stuck.any(),
+            "predict_other_agents": ((yours > theirs) | ~replies)[at].all(),
+        }
+
     def expert(self, key: jax.Array, state: Board) -> jax.Array:
         step = _best(key, _worth(state.free, state.you, state.other, jnp.int32(DEPTH)), state.you)
         flat = ((BITS & step) > 0).reshape(-1).argmax()
@@ -141,6 +153,17 @@ def _steps(pawn: jax.Array) -> jax.Array:
 def _around(pawn: jax.Array) -> jax.Array:
     """The cells beside a pawn as one set."""
     return _steps(pawn).sum(-1, dtype=jnp.uint32)
+
+
+def _replied(state: Board) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Your steps bool[8] and the replies bool[8, 8] to each, and between how many cells you and the other can
+    choose then, uint32[8, 8] each."""
+    to = _steps(state.you) & state.free
+    left = (state.free & ~to)[:, None]
+    reply = _steps(state.other) & left
+    left = left & ~reply
+    ways = lambda pawn: jax.lax.population_count(_around(pawn) & left)  # noqa: E731
+    return to > 0, reply > 0, ways(to[:, None]), ways(reply)
 
 
 def _forcing(free: jax.Array, mover: jax.Array, other: jax.Array, steps: int) -> jax.Array:

@@ -77,3 +77,17 @@ class Nim(LastMove):
             text.concat(text.encode("stones in the piles: "), counts),
             text.concat(ways, text.encode(" moves leave every power of two in an even number of piles")),
         )
+
+    def exercised(self, state: Rows, action: jax.Array, after: Rows) -> dict[str, jax.Array]:
+        each, allowed = self.moves(state.lengths)
+        mine = each[self._index(action)]
+        good, piles, left = self.lost(mine), (mine > 0).sum(), mine[action[0]]
+        # A pile is taken whole or made as high as another; with single stones that needs no counting.
+        exact = jnp.where(left > 1, (mine == left).sum() > 1, (left == 0) & (action[1] > 0))
+        return {
+            "count_objects": good | exact,
+            "compute_modular": good & (piles > 2),
+            "search_adversarial": good & (self.good_moves(state.lengths) < allowed.sum()),
+            # What the other takes from one of two equal piles can be taken from the other one.
+            "predict_other_agents": good & (piles <= 2),
+        }

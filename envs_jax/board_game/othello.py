@@ -173,6 +173,25 @@ class Othello(TileEnvironment):
         )
         return Texts(board, facts, hint)
 
+    def exercised(self, state: Discs, action: jax.Array, after: Discs) -> dict[str, jax.Array]:
+        flat = _flat(state.board)
+        cells = _last(flat, _inside(state))
+        discs, legal = _outcomes(flat, jnp.int32(YOU), cells)
+        turned = _turned(flat, jnp.int32(YOU), cells)
+        at = (cells == _cell(action)).argmax()
+
+        def best(worth: jax.Array) -> jax.Array:
+            """No move has more of it than this one, and some have less."""
+            return ~(legal & (worth > worth[at])).any() & (legal & (worth < worth[at])).any()
+
+        return {
+            # In half of the empty cells the colours allow no move.
+            "recognise_colour": 2 * legal.sum() <= (cells < CELLS).sum(),
+            "predict_move_effect": best(turned.sum((1, 2))),
+            "cast_line_of_sight": turned[at].any(1).sum() > 1,
+            "search_adversarial": best(discs),
+        }
+
     def expert(self, key: jax.Array, state: Discs) -> jax.Array:
         flat = _flat(state.board)
         cells = _last(flat, _inside(state))

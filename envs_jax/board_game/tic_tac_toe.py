@@ -53,5 +53,13 @@ class TicTacToe(InARow):
     def action(self, index: jax.Array) -> jax.Array:
         return jnp.stack(jnp.divmod(index, SIDE))
 
+    def exercised(self, state: Stones, action: jax.Array, after: Stones) -> dict[str, jax.Array]:
+        builds, decides = self._threats(state, self._cell(state, action))
+        return {
+            **super().exercised(state, action, after),
+            "read_symbol": builds,
+            "index_cell": decides,
+        }
+
     def symbolic(self, state: Stones) -> jax.Array:
         return state.board.astype(jnp.uint8)

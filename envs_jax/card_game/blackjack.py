@@ -144,6 +144,20 @@ class Blackjack(TileEnvironment):
         )
         return Texts(table, facts, hint)
 
+    def exercised(self, state: Hand, action: jax.Array, after: Hand) -> dict[str, jax.Array]:
+        points, ace = _points(state)
+        total = jnp.asarray(TOTAL, jnp.int32)[points, ace]
+        worth = _values(state.deck)[::-1, points, ace]
+        gain = worth[action] - worth[1 - action]  # float32[10], by the dealer's card
+        whole = _worth(replace(state, deck=jnp.asarray(FULL)))
+        right = gain[state.dealer - 1] > TIE
+        return {
+            "read_symbol": right & ((gain < -TIE) & (state.deck > 0)).any(),
+            "read_digit": right & (whole[action] < whole[1 - action]),
+            "compute_arithmetic": right & ((total < 12) | (total > 16)),
+            "estimate_probability": right & jnp.where(action == HIT, points > 11, total < 17),
+        }
+
     def expert(self, key: jax.Array, state: Hand) -> jax.Array:
         return grids.random_argmin(key, -_worth(state))
 

@@ -151,6 +151,22 @@ class KuhnPoker(TileEnvironment):
         )
         return Texts(table, facts, hint)
 
+    def exercised(self, state: Pot, action: jax.Array, after: Pot) -> dict[str, jax.Array]:
+        other = action ^ 1
+        worth, count = _worth(state), jnp.asarray(COUNTS)[state.scale]
+        # What an opponent without any habits would call for.
+        blind = _worth(replace(state, habits=jnp.full_like(state.habits, QUARTERS // 2)))
+        right = worth[action] > worth[other] + TIE
+        rank = state.yours - jnp.asarray(LOWEST)[state.scale]
+        extreme = (rank == 0) | (rank == count - 1)
+        return {
+            "read_symbol": right & extreme,
+            # What the opponent did rules out a card.
+            "track_hidden_state": right & ((_beliefs(state) > 0).sum() < count - 1),
+            "predict_other_agents": right & (blind[action] < blind[other]),
+            "estimate_probability": right & ~extreme,
+        }
+
     def expert(self, key: jax.Array, state: Pot) -> jax.Array:
         return grids.random_argmin(key, -_worth(state))
 

@@ -116,10 +116,7 @@ class PokerHandCompare(TileEnvironment):
         return (action[0] < jnp.asarray(COUNTS)[state.scale]) & (action[1] >= HANDS)
 
     def transition(self, key: jax.Array, state: Deal, action: jax.Array) -> tuple[Deal, jax.Array, jax.Array]:
-        category, strength = _judged(state.cards)
-        chosen = jnp.clip(action[0], 0, HANDS - 1)
-        best = strength[chosen] == strength.max()
-        named = action[1] - HANDS == category[chosen]
+        best, named, _ = _checks(state, action)
         return state, score(best & named, best.astype(jnp.float32)), jnp.bool_(True)
 
     def symbolic(self, state: Deal) -> jax.Array:
@@ -143,10 +140,27 @@ class PokerHandCompare(TileEnvironment):
             text.concat(text.encode("the worst one is "), text.choose(category[worst], CATEGORIES)),
         )
 
+    def exercised(self, state: Deal, action: jax.Array, after: Deal) -> dict[str, jax.Array]:
+        best, named, category = _checks(state, action)
+        return {
+            "read_symbol": named,
+            "compare_sort": best,
+            "filter_by_attribute": named & jnp.asarray(RUNS | SUITED)[category],
+            "count_objects": named & jnp.asarray(COPY.any(1))[category],
+        }
+
     def expert(self, key: jax.Array, state: Deal) -> jax.Array:
         category, strength = _judged(state.cards)
         hand = grids.random_argmin(key, -strength)
         return jnp.stack([hand, HANDS + category[hand]])
+
+
+def _checks(state: Deal, action: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Whether the chosen hand is the best, bool[], whether it is named rightly, and its category int32[]."""
+    category, strength = _judged(state.cards)
+    chosen = jnp.clip(action[0], 0, HANDS - 1)
+    named = action[1] - HANDS == category[chosen]
+    return strength[chosen] == strength.max(), named, category[chosen]
 
 
 def _built(category: jax.Array, numbers: jax.Array) -> jax.Array:

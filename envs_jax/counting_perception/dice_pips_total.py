@@ -62,6 +62,17 @@ class DicePipsTotal(TileEnvironment):
         count = text.choose(state.scale, [f"{count} dice" for count in COUNTS.tolist()])
         return Texts(faces, count, text.choose(_total(state) % 2, ("the total is even", "the total is odd")))
 
+    def exercised(self, state: Throw, action: jax.Array, after: Throw) -> dict[str, jax.Array]:
+        miss, dice = jnp.abs(action[0] - _total(state)), jnp.asarray(COUNTS)[state.scale]
+        # Nearer to an eighth of a turn than to the sides of the table.
+        askew = (state.faces > 0) & (jnp.abs(2 * state.poses.astype(jnp.int32) - POSES) < POSES // 2)
+        return {
+            "count_objects": miss <= 1,
+            "read_symbol": 2 * miss < dice,
+            "compute_arithmetic": miss == 0,
+            "read_orientation": (miss <= 1) & (2 * askew.sum() > dice),
+        }
+
     def expert(self, key: jax.Array, state: Throw) -> jax.Array:
         return _total(state)[None]
 

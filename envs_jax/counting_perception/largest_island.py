@@ -48,7 +48,7 @@ class LargestIsland(TileEnvironment):
         return Sea(grids.pick_mask(height, grids.inside(SIDE, side), count), side)
 
     def transition(self, key: jax.Array, state: Sea, action: jax.Array) -> tuple[Sea, jax.Array, jax.Array]:
-        return state, score(action[0] == _areas(state.land).max(), jnp.float32(0)), jnp.bool_(True)
+        return state, score(action[0] == _areas(_names(state.land)).max(), jnp.float32(0)), jnp.bool_(True)
 
     def symbolic(self, state: Sea) -> jax.Array:
         return state.land.astype(jnp.uint8)
@@ -59,20 +59,39 @@ class LargestIsland(TileEnvironment):
     def describe(self, state: Sea) -> Texts:
         board = text.grid(self.symbolic(state), (".", "#"), state.side, state.side, between="")
         count = text.concat(text.encode("land "), text.number(state.land.sum(), 2), text.encode(" cells"))
-        islands = text.number((_areas(state.land) > 0).sum(), 2)
+        islands = text.number((_areas(_names(state.land)) > 0).sum(), 2)
         return Texts(board, count, text.concat(text.encode("islands: "), islands))
 
+    def exercised(self, state: Sea, action: jax.Array, after: Sea) -> dict[str, jax.Array]:
+        answer, names = action[0], _names(state.land)
+        areas = _areas(names)
+        largest = areas.max()
+        island = names == areas.argmax() + 1
+        corners = grids.neighbours(grids.neighbours(island, False)[2:].any(0), False)[:2].any(0)
+        touched = (corners & state.land & ~island).any()
+        return {
+            "segment_regions": jnp.abs(answer - largest) <= 1,
+            "analyse_connectivity": (answer == largest) & touched,
+            "count_objects": (answer > 1) & (areas == answer).any(),
+            "compare_sort": (answer == largest) & ((areas > 0) & (areas < largest)).any(),
+        }
+
     def expert(self, key: jax.Array, state: Sea) -> jax.Array:
-        return _areas(state.land).max()[None]
+        return _areas(_names(state.land)).max()[None]
 
 
-def _areas(land: jax.Array) -> jax.Array:
-    """int32[144]: the area of each island at its last cell, 0 elsewhere."""
+def _names(land: jax.Array) -> jax.Array:
+    """int32[12, 12]: each island's name, 1 + the index of its last cell, 0 in the water."""
     at = jnp.arange(1, SIDE * SIDE + 1, dtype=jnp.int32).reshape(SIDE, SIDE)
 
     def spread(_: int, name: jax.Array) -> jax.Array:
         """Each cell takes the largest name it touches."""
         return jnp.where(land, jnp.maximum(name, grids.neighbours(name, 0).max(0)), 0)
 
-    name = jax.lax.fori_loop(0, SIDE * SIDE, spread, jnp.where(land, at, 0))
-    return (name.reshape(-1, 1) == at.reshape(-1)).sum(0, dtype=jnp.int32)
+    return jax.lax.fori_loop(0, SIDE * SIDE, spread, jnp.where(land, at, 0))
+
+
+def _areas(names: jax.Array) -> jax.Array:
+    """int32[144]: the area of each island of these names at its last cell, 0 elsewhere."""
+    at = jnp.arange(1, SIDE * SIDE + 1, dtype=jnp.int32)
+    return (names.reshape(-1, 1) == at).sum(0, dtype=jnp.int32)

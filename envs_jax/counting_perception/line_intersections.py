@@ -86,15 +86,31 @@ class LineIntersections(Environment):
             knots, facts, text.choose(_crossings(state) % 2, ("the count is even", "the count is odd"))
         )
 
+    def exercised(self, state: Lines, action: jax.Array, after: Lines) -> dict[str, jax.Array]:
+        crosses, segments = _crosses(state), jnp.asarray(SEGMENTS)[state.scale]
+        count = crosses.sum()
+        miss = jnp.abs(action[0] - count)
+        # Who has followed both lines knows which ends above, and so whether the count is even.
+        return {
+            "count_objects": miss == 0,
+            "trace_line": (miss <= 2) & (miss % 2 == 0) & (action[0] <= segments),
+            "resolve_overlap": (miss <= 1) & (crosses[1:] & crosses[:-1]).any(),
+            "reason_geometry": (miss == 0) & (count > 0) & (count < segments),
+        }
+
     def expert(self, key: jax.Array, state: Lines) -> jax.Array:
         return _crossings(state)[None]
 
 
-def _crossings(state: Lines) -> jax.Array:
-    """int32[]: the segments at whose ends the lines are the other way round."""
+def _crosses(state: Lines) -> jax.Array:
+    """bool[9]: the segments at whose ends the lines are the other way round."""
     above = state.heights[0] < state.heights[1]
     inside = jnp.arange(MOST) < jnp.asarray(SEGMENTS)[state.scale]
-    return ((above[1:] != above[:-1]) & inside).sum(dtype=jnp.int32)
+    return (above[1:] != above[:-1]) & inside
+
+
+def _crossings(state: Lines) -> jax.Array:
+    return _crosses(state).sum(dtype=jnp.int32)
 
 
 def _line(x: jax.Array, y: jax.Array, lengths: jax.Array, segments: jax.Array, canvas: int) -> jax.Array:

@@ -26,6 +26,7 @@ FEWEST, MOST = 5, 7  # cells of a figure
 # Of these figures one is taken; about one in thirty is no use, as it looks the same in a mirror.
 CANDIDATES = 8
 GAP, BLANK, CELL, NAME = range(4)
+MOVED, MIRRORED = 1, 2  # the scales where the odd figure differs so
 
 
 @struct.dataclass
@@ -97,6 +98,17 @@ class OddOneOut(TileEnvironment):
         count = text.choose(state.scale, [f"{count} panels" for count in (ROWS * COLS).tolist()])
         row = text.number(state.odd // jnp.asarray(COLS)[state.scale] + 1, 1)
         return Texts(board, count, text.concat(text.encode("the odd one is in row "), row))
+
+    def exercised(self, state: Panels, action: jax.Array, after: Panels) -> dict[str, jax.Array]:
+        at, right = jnp.arange(ACROSS**2), action[0] == state.odd
+        shown = at < jnp.asarray(ROWS * COLS)[state.scale]
+        alike = (state.figures == state.figures[action[0]]).all((1, 2)) & shown & (at != action[0])
+        return {
+            "compare_panels": ~alike.any(),
+            "discriminate_fine": right & (state.scale == MOVED),
+            "detect_symmetry": right & (state.scale == MIRRORED),
+            "induce_pattern": right,
+        }
 
     def expert(self, key: jax.Array, state: Panels) -> jax.Array:
         return state.odd[None]

@@ -149,6 +149,21 @@ class AlchemyMix(TileEnvironment):
         hint = text.choose(_needed(state).max(), tuple(f"mix {letter} with another" for letter in LETTERS))
         return Texts(table, facts, hint)
 
+    def exercised(self, state: Laboratory, action: jax.Array, after: Laboratory) -> dict[str, jax.Array]:
+        mixed = state.tried != UNTRIED
+        made = (state.tried == jnp.arange(MOST)[:, None, None]).any((1, 2))
+        often = mixed.sum(1)
+        usable = state.known[:, None] & state.known & ~mixed & ~jnp.eye(MOST, dtype=bool)
+        fewest = jnp.where(usable, often[:, None] + often, 2 * MOST).min()
+        return {
+            "infer_hidden_dynamics": after.known.sum() > state.known.sum(),
+            "explore_systematically": mixed.any() & (often[action].sum() <= fewest),
+            # The table said which pairs not to mix again.
+            "read_symbol": (often[action] > 0).any(),
+            "recall_past_view": made[action].any(),
+            "query_actively": (made & (often == 0))[action].any(),
+        }
+
     def expert(self, key: jax.Array, state: Laboratory) -> jax.Array:
         pair = _needed(state)
         return jnp.where(jax.random.bernoulli(key), pair, pair[::-1]).astype(jnp.int32)

@@ -213,10 +213,23 @@ class RecipeCrafting(TileEnvironment):
         )
         return Texts(text.grid(self.symbolic(state), words, rows, cols), facts, hint)
 
+    def exercised(self, state: Workshop, action: jax.Array, after: Workshop) -> dict[str, jax.Array]:
+        (needed, uses), (_, gives) = _plan(state), _change(state, action)
+        craft, made = action[0] == CRAFT, jnp.clip(action[1] - ITEM, 0, MADE - 1)
+        wanted = (gives <= jnp.maximum(needed - state.bag, 0)).all()
+        opened = _ready(after, uses) & ~_ready(state, uses)
+        return {
+            "read_symbol": craft,
+            "read_gauge_status": ~craft & wanted & (state.bag > 0).any(),
+            "schedule_order": opened.any() | (after.bag[state.goal] > 0),
+            "budget_resources": _turns_left(after) < _turns_left(state),
+            "decompose_subgoals": craft & (uses[made] > 0) & (made != state.goal),
+        }
+
     def expert(self, key: jax.Array, state: Workshop) -> jax.Array:
         """A recipe that is needed and possible, if there is one, else all that is needed of a raw item."""
         needed, uses = _plan(state)
-        ready = (uses > 0) & (state.bag >= state.inputs).all(1)
+        ready = _ready(state, uses)
         lacks = needed[MADE:] - state.bag[MADE:]
         worth = jnp.concatenate([jnp.where(ready, -2, 0), jnp.where(lacks > 0, -1, 0)])
         item = grids.random_argmin(key, worth)
@@ -273,6 +286,17 @@ def _listed(inputs: jax.Array) -> tuple[jax.Array, jax.Array]:
     beyond the last."""
     _, items = jax.lax.top_k((inputs > 0) * (ITEMS - jnp.arange(ITEMS)), MOST_INPUTS)
     return items, jnp.take_along_axis(inputs.astype(jnp.int32), items, axis=1)
+
+
+def _ready(state: Workshop, uses: jax.Array) -> jax.Array:
+    """bool[10]: the recipes that must be used and can be."""
+    return (uses > 0) & (state.bag >= state.inputs).all(1)
+
+
+def _turns_left(state: Workshop) -> jax.Array:
+    """int32[]: the fewest orders that still make the goal."""
+    needed, uses = _plan(state)
+    return uses.sum() + (needed[MADE:] > state.bag[MADE:]).sum()
 
 
 def _plan(state: Workshop) -> tuple[jax.Array, jax.Array]:

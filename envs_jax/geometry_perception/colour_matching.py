@@ -125,6 +125,15 @@ class ColourMatching(Environment):
             text.choose(missing[0] + 2 * missing[1], hints),
         )
 
+    def exercised(self, state: Colours, action: jax.Array, after: Colours) -> dict[str, jax.Array]:
+        before, now = (jnp.abs(_way(colours.own, state.target)) for colours in (state, after))
+        far = before > state.tolerance
+        return {
+            "recognise_colour": 2 * now[0] < before[0],
+            "discriminate_fine": (far & (now <= state.tolerance)).any(),
+            "adjust_incrementally": (far & (now < before)).any(),
+        }
+
     def expert(self, key: jax.Array, state: Colours) -> jax.Array:
         """What is missing of what is not near enough, in random order."""
         missing = _way(state.own, state.target)

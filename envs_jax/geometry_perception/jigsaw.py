@@ -119,6 +119,15 @@ class Jigsaw(Environment):
             ),
         )
 
+    def exercised(self, state: Pieces, action: jax.Array, after: Pieces) -> dict[str, jax.Array]:
+        gained = _wrong_seams(state) - _wrong_seams(after)
+        at_home = lambda state: (state.home == np.arange(SIDE**2)).sum()  # noqa: E731
+        return {
+            "compare_panels": gained > 0,
+            "discriminate_fine": gained > 1,
+            "track_permutation": at_home(after) > at_home(state),
+        }
+
     def expert(self, key: jax.Array, state: Pieces) -> jax.Array:
         """Brings a random piece home that is not."""
         lost = state.home != np.arange(SIDE**2)

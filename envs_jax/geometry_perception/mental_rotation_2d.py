@@ -152,6 +152,16 @@ class MentalRotation2d(Environment):
             text.choose(way, ("stop", "turn clockwise", "turn anticlockwise")),
         )
 
+    def exercised(self, state: Figures, action: jax.Array, after: Figures) -> dict[str, jax.Array]:
+        missing, tolerance = _missing(state), jnp.asarray(TOLERANCES)[state.scale]
+        before, now = jnp.abs(missing), jnp.abs(_missing(after))
+        return {
+            "rotate_mentally": 2 * now < before,
+            "estimate_magnitude": (before > tolerance) & (now <= tolerance),
+            "read_orientation": action[1] * missing > 0,
+            "adjust_incrementally": (before > tolerance) & (now < before),
+        }
+
     def expert(self, key: jax.Array, state: Figures) -> jax.Array:
         missing = _missing(state)
         near = jnp.abs(missing) <= jnp.asarray(TOLERANCES)[state.scale]

@@ -95,6 +95,17 @@ class SumTriangleArea(TileEnvironment):
             text.choose(odd, ("twice the sum is even", "twice the sum is odd")),
         )
 
+    def exercised(self, state: Points, action: jax.Array, after: Points) -> dict[str, jax.Array]:
+        answer, areas = action[0], _double_areas(state)
+        total = areas.sum()
+        right = answer == total
+        return {
+            "reason_geometry": right | (2 * answer == total),  # not doubled
+            "read_gauge_status": 10 * jnp.abs(answer - total) <= total,
+            "compute_arithmetic": right,
+            "count_objects": right | (answer == total - areas).any(),  # all but one
+        }
+
     def expert(self, key: jax.Array, state: Points) -> jax.Array:
         return _double_areas(state).sum(dtype=jnp.int32)[None]
 

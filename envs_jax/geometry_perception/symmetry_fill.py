@@ -135,6 +135,17 @@ class SymmetryFill(Environment):
             ),
         )
 
+    def exercised(self, state: Symmetry, action: jax.Array, after: Symmetry) -> dict[str, jax.Array]:
+        options, right = state.cells[OPTIONS], action[0] == state.answer
+        # The right shape, or the one that differs in a corner alone.
+        posed = options[action[0]] % OTHER == options[state.answer]
+        return {
+            "detect_symmetry": posed,
+            "rotate_mentally": posed & state.turned,
+            "compare_panels": right,
+            "discriminate_fine": right & (options >= OTHER).any(),
+        }
+
     def expert(self, key: jax.Array, state: Symmetry) -> jax.Array:
         return state.answer[None]
 

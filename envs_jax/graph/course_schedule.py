@@ -78,10 +78,7 @@ class CourseSchedule(Environment):
     def transition(
         self, key: jax.Array, state: Courses, action: jax.Array
     ) -> tuple[Courses, jax.Array, jax.Array]:
-        listed = action[:, None] == np.arange(MOST)
-        place = jnp.where(listed.any(0), listed.argmax(0), MOST)
-        ready = (~_needs(state.arrows, state.scale) | (place < place[:, None])).all(1)
-        in_order = jnp.cumprod((action >= 0) & ready[jnp.maximum(action, 0)]).sum()
+        _, in_order = _judged(state, action)
         can = _takable(state).sum()
         solved = (in_order == can) & (in_order == (action >= 0).sum())
         return state, score(solved, in_order / can), jnp.bool_(True)
@@ -102,6 +99,19 @@ class CourseSchedule(Environment):
         can = text.concat(text.number(_takable(state).sum(), 2), text.encode(" courses can be taken"))
         return Texts(arrows, size, can)
 
+    def exercised(self, state: Courses, action: jax.Array, after: Courses) -> dict[str, jax.Array]:
+        (place, in_order), can = _judged(state, action), _takable(state)
+        listed = place < MOST
+        arrows = _needs(state.arrows, state.scale) & listed & listed[:, None]
+        obeyed = arrows & (place < place[:, None])
+        waits = can.sum() < jnp.asarray(lattice.SIZES)[state.scale]
+        return {
+            "parse_graph_drawing": 2 * in_order > can.sum(),
+            "read_orientation": arrows.any() & (4 * obeyed.sum() >= 3 * arrows.sum()),
+            "schedule_order": arrows.any() & (in_order == listed.sum()),
+            "deduce_logic": waits & (listed == can).all(),
+        }
+
     def expert(self, key: jax.Array, state: Courses) -> jax.Array:
         """At each place a random one of the courses that can come next."""
         needs, can = _needs(state.arrows, state.scale), _takable(state)
@@ -114,6 +124,15 @@ class CourseSchedule(Environment):
             return taken | now, jnp.where(now.any(), course, -1)
 
         return jax.lax.scan(take, jnp.zeros(MOST, bool), None, length=MOST)[1]
+
+
+def _judged(state: Courses, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The place of each course in the list int32[12], MOST if it is left out, and how many of the first that
+    are listed can be taken one after the other (int32[])."""
+    listed = action[:, None] == np.arange(MOST)
+    place = jnp.where(listed.any(0), listed.argmax(0), MOST)
+    ready = (~_needs(state.arrows, state.scale) | (place < place[:, None])).all(1)
+    return place, jnp.cumprod((action >= 0) & ready[jnp.maximum(action, 0)]).sum()
 
 
 def _needs(arrows: jax.Array, scale: jax.Array) -> jax.Array:

@@ -71,7 +71,7 @@ class GraphColouring(Environment):
     def transition(
         self, key: jax.Array, state: Graph, action: jax.Array
     ) -> tuple[Graph, jax.Array, jax.Array]:
-        clashes = (state.edges & (action[:, None] == action)).sum()
+        clashes = _clashes(state, action).sum()
         share = 1 - clashes / jnp.maximum(state.edges.sum(), 1)
         return state, score(clashes == 0, share), jnp.bool_(True)
 
@@ -99,6 +99,21 @@ class GraphColouring(Environment):
             text.concat(pair, text.encode(" can have the same colour")),
         )
 
+    def exercised(self, state: Graph, action: jax.Array, after: Graph) -> dict[str, jax.Array]:
+        clashes, count = _clashes(state, action), jnp.asarray(COUNTS)[state.scale]
+        coloured = action[:, None] == jnp.arange(len(COLOURS))
+        seen = (state.edges[:, :, None] & coloured).any(1)
+        # The nodes to which those around leave a single colour.
+        forced = seen.sum(1) == count - 1
+        solved = ~clashes.any()
+        return {
+            # Half of the clashes that chance leaves.
+            "parse_graph_drawing": 2 * count * clashes.sum() <= state.edges.sum(),
+            "propagate_constraints": forced.any() & ~(forced[:, None] & clashes).any(),
+            "backtrack_hypotheses": solved & _greed_fails(state),
+            "run_graph_algorithm": solved,
+        }
+
     def expert(self, key: jax.Array, state: Graph) -> jax.Array:
         """The planted colouring with the colours in random order."""
         count = jnp.asarray(COUNTS)[state.scale]
@@ -106,3 +121,21 @@ class GraphColouring(Environment):
         _, names = jax.lax.top_k(noise, len(COLOURS))
         planted = state.planted.astype(jnp.int32)
         return jnp.where(planted >= 0, names[jnp.maximum(planted, 0)].astype(jnp.int32), -1)
+
+
+def _clashes(state: Graph, action: jax.Array) -> jax.Array:
+    """bool[10, 10]: the joined nodes of one colour."""
+    return state.edges & (action[:, None] == action)
+
+
+def _greed_fails(state: Graph) -> jax.Array:
+    """bool[]: whether a node gets no colour when each in turn takes the first that is free."""
+    colours = jnp.arange(len(COLOURS))
+    given = colours < jnp.asarray(COUNTS)[state.scale]
+
+    def take(taken: jax.Array, node: jax.Array) -> tuple[jax.Array, jax.Array]:
+        free = given & ~(state.edges[node][:, None] & taken).any(0)
+        return taken.at[node].set(free & (colours == free.argmax())), ~free.any()
+
+    start = jnp.zeros((engine.MOST, len(COLOURS)), bool)
+    return jax.lax.scan(take, start, jnp.arange(engine.MOST))[1].any()

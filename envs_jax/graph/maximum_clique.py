@@ -65,8 +65,7 @@ class MaximumClique(Environment):
         self, key: jax.Array, state: Graph, action: jax.Array
     ) -> tuple[Graph, jax.Array, jax.Array]:
         sizes = _clique_sizes(state.edges)
-        chosen = (action[:, None] == np.arange(engine.MOST)).any(0)
-        size = sizes[(chosen * BITS).sum()]
+        size = sizes[(_chosen(action) * BITS).sum()]
         return state, score(size == sizes.max(), size / sizes.max()), jnp.bool_(True)
 
     def symbolic(self, state: Graph) -> jax.Array:
@@ -84,12 +83,30 @@ class MaximumClique(Environment):
             text.concat(text.encode("the largest set has "), largest, text.encode(" nodes")),
         )
 
+    def exercised(self, state: Graph, action: jax.Array, after: Graph) -> dict[str, jax.Array]:
+        sizes, chosen = _clique_sizes(state.edges), _chosen(action)
+        size, named = sizes[(chosen * BITS).sum()], chosen.sum()
+        joined = (state.edges & chosen & chosen[:, None]).sum()
+        # Another node that could be added.
+        more = (state.edges | ~chosen).all(1).any()
+        return {
+            "read_letter": 2 * joined > named * (named - 1),
+            "parse_graph_drawing": size >= 2,
+            "run_graph_algorithm": (size >= 2) & ~more,
+            "optimise_combinatorial": size == sizes.max(),
+        }
+
     def expert(self, key: jax.Array, state: Graph) -> jax.Array:
         """A random one of the largest cliques."""
         sizes = _clique_sizes(state.edges)
         noise = jax.random.uniform(key, sizes.shape)
         best = jnp.where(sizes == sizes.max(), noise, -1.0).argmax()
         return engine.node_list(best & BITS > 0)
+
+
+def _chosen(action: jax.Array) -> jax.Array:
+    """bool[10]: the nodes that an action names."""
+    return (action[:, None] == np.arange(engine.MOST)).any(0)
 
 
 def _clique_sizes(edges: jax.Array) -> jax.Array:

@@ -90,6 +90,22 @@ class RottenOranges(TileEnvironment):
         first = text.concat(text.number((_minutes(state) == 1).sum(), 2), text.encode(" rot in minute 1"))
         return Texts(board, count, first)
 
+    def exercised(self, state: Crate, action: jax.Array, after: Crate) -> dict[str, jax.Array]:
+        minutes, right = _minutes(state), action == _answer(state)
+        never = minutes.max() >= grids.UNREACHABLE
+        # What one says who overlooks that an orange is cut off.
+        spread = jnp.where(minutes < grids.UNREACHABLE, minutes, 0).max()
+        miss = jnp.abs(action - 1 - spread)
+        ways = grids.open_moves(jnp.ones((SIDE, SIDE), bool))
+        straight = grids.distances(state.oranges == ROTTEN, ways, 2 * SIDE)
+        straight = jnp.where(state.oranges == FRESH, straight, 0).max()
+        return {
+            "recognise_colour": right | (miss <= 2),
+            "count_objects": (action != NEVER) & (miss <= 1),
+            "simulate_rule": right & ~never,
+            "analyse_connectivity": right & (straight < minutes.max()),
+        }
+
     def expert(self, key: jax.Array, state: Crate) -> jax.Array:
         return _answer(state)
 

@@ -78,12 +78,7 @@ class WeightedShortestPath(Environment):
     def transition(
         self, key: jax.Array, state: Roads, action: jax.Array
     ) -> tuple[Roads, jax.Array, jax.Array]:
-        costs = _costs(state.lengths, state.scale)
-        best = _distances(costs, state.goal)[state.start]
-        steps = jnp.where(action[1:] >= 0, costs[action[:-1], action[1:]], 0)
-        arrives = action[(action >= 0).sum() - 1] == state.goal
-        total = steps.sum()
-        arrives &= total < FAR
+        total, best, arrives = _judged(state, action)
         return (
             state,
             score(arrives & (total == best), arrives * best / jnp.maximum(total, 1)),
@@ -110,6 +105,16 @@ class WeightedShortestPath(Environment):
         hint = text.concat(text.encode("the cheapest way costs "), text.number(least, 2))
         return Texts(lines, from_to, hint)
 
+    def exercised(self, state: Roads, action: jax.Array, after: Roads) -> dict[str, jax.Array]:
+        total, best, arrives = _judged(state, action)
+        return {
+            "parse_graph_drawing": (action[1] >= 0) & (total < FAR),
+            "plan_path": arrives,
+            # Hardly longer than the cheapest way.
+            "read_digit": arrives & (4 * total <= 5 * best),
+            "run_graph_algorithm": arrives & (total == best),
+        }
+
     def expert(self, key: jax.Array, state: Roads) -> jax.Array:
         """A random one of the cheapest ways."""
         costs = _costs(state.lengths, state.scale)
@@ -129,6 +134,16 @@ class WeightedShortestPath(Environment):
 def _roles(state: Roads) -> jax.Array:
     node = jnp.arange(MOST)
     return jnp.where(node == state.start, START, jnp.where(node == state.goal, GOAL, 0))
+
+
+def _judged(state: Roads, action: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The cost of a way, FAR or more where a line is missing, and of the cheapest, int32[] each, and whether
+    it arrives (bool[])."""
+    costs = _costs(state.lengths, state.scale)
+    best = _distances(costs, state.goal)[state.start]
+    total = jnp.where(action[1:] >= 0, costs[action[:-1], action[1:]], 0).sum()
+    arrives = action[(action >= 0).sum() - 1] == state.goal
+    return total, best, arrives & (total < FAR)
 
 
 def _costs(lengths: jax.Array, scale: jax.Array) -> jax.Array:

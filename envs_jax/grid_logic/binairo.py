@@ -91,9 +91,8 @@ class Binairo(TileEnvironment):
         self, key: jax.Array, state: Stones, action: jax.Array
     ) -> tuple[Stones, jax.Array, jax.Array]:
         used = jnp.arange(SIDE) < state.side
-        lines = _valid_lines(action, state.side) & used
-        asked = state.given != EMPTY
-        kept = asked & (action == state.given)
+        lines = _line_checks(action, state.side).all(0) & used
+        kept, asked = _kept(state, action)
         share = lines.sum() / (2 * state.side) * kept.sum() / asked.sum()
         solved = (lines | ~used).all() & (kept | ~asked).all()
         return state, score(solved, share), jnp.bool_(True)
@@ -115,6 +114,17 @@ class Binairo(TileEnvironment):
         )
         return Texts(board, count, engine.one_cell(state.solution, empty))
 
+    def exercised(self, state: Stones, action: jax.Array, after: Stones) -> dict[str, jax.Array]:
+        checks = _line_checks(action, state.side) | (jnp.arange(SIDE) >= state.side)
+        balanced, apart, unlike = checks
+        kept, asked = _kept(state, action)
+        return {
+            "recognise_colour": 4 * kept.sum() >= 3 * asked.sum(),
+            "count_objects": balanced.all(1).any(),
+            "propagate_constraints": checks.all() & (kept | ~asked).all(),
+            "induce_pattern": apart.all() & unlike.all(),
+        }
+
     def expert(self, key: jax.Array, state: Stones) -> jax.Array:
         return engine.answer(state.solution, state.side)
 
@@ -130,9 +140,15 @@ def _turned(board: jax.Array, n: jax.Array, how: jax.Array) -> jax.Array:
     return board ^ how[3]
 
 
-def _valid_lines(board: jax.Array, n: jax.Array) -> jax.Array:
-    """bool[2, 10]: the rows and columns int32[10, 10] that are balanced, without three together, and unlike
-    all others."""
+def _kept(state: Stones, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """bool[10, 10] twice: the stones given that the answer keeps, and all that are given."""
+    asked = state.given != EMPTY
+    return asked & (action == state.given), asked
+
+
+def _line_checks(board: jax.Array, n: jax.Array) -> jax.Array:
+    """bool[3, 2, 10]: the rows and columns int32[10, 10] that are balanced, those without three together, and
+    those unlike all others."""
     lines = jnp.stack([board, board.T])
     black = lines == 1
     balanced = 2 * black.sum(2) == n
@@ -140,4 +156,4 @@ def _valid_lines(board: jax.Array, n: jax.Array) -> jax.Array:
         (lines[..., 2:] == lines[..., 1:-1]) & (lines[..., 1:-1] == lines[..., :-2]) & (lines[..., 2:] >= 0)
     )
     equal = (lines[:, :, None] == lines[:, None]).all(-1)
-    return balanced & ~three.any(2) & (equal.sum(2) == 1)
+    return jnp.stack([balanced, ~three.any(2), equal.sum(2) == 1])

@@ -74,11 +74,8 @@ class Kakurasu(TileEnvironment):
         return engine.is_grid(action, state.side, 0, 1)
 
     def transition(self, key: jax.Array, state: Sums, action: jax.Array) -> tuple[Sums, jax.Array, jax.Array]:
-        rows, cols = _sums(action == 1)
-        right = jnp.stack([rows == state.rows, cols == state.cols])
-        used = jnp.arange(SIDE) < state.side
-        share = (right & used).sum() / (2 * state.side)
-        return state, score((right | ~used).all(), share), jnp.bool_(True)
+        right, asked = _right_lines(state, action).sum(), 2 * state.side
+        return state, score(right == asked, right / asked), jnp.bool_(True)
 
     def symbolic(self, state: Sums) -> jax.Array:
         weights = WEIGHT + jnp.arange(SIDE)
@@ -102,8 +99,25 @@ class Kakurasu(TileEnvironment):
         )
         return Texts(board, size, hint)
 
+    def exercised(self, state: Sums, action: jax.Array, after: Sums) -> dict[str, jax.Array]:
+        right = _right_lines(state, action).sum(1)
+        most, every = 2 * right > state.side, right == state.side
+        return {
+            "read_margin_clues": most.any(),
+            "balance_sums": most.all(),
+            "compute_arithmetic": every.any(),
+            "propagate_constraints": every.all(),
+        }
+
     def expert(self, key: jax.Array, state: Sums) -> jax.Array:
         return engine.answer(state.solution, state.side)
+
+
+def _right_lines(state: Sums, action: jax.Array) -> jax.Array:
+    """bool[2, 8]: the rows and columns that have their sums."""
+    rows, cols = _sums(action == 1)
+    right = jnp.stack([rows == state.rows, cols == state.cols])
+    return right & (jnp.arange(SIDE) < state.side)
 
 
 def _sums(shaded: jax.Array) -> tuple[jax.Array, jax.Array]:

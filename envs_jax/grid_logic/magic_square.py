@@ -89,18 +89,7 @@ class MagicSquare(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Square, action: jax.Array
     ) -> tuple[Square, jax.Array, jax.Array]:
-        n = state.side
-        board = engine.board(action, SIDE, n)
-        row, col = jnp.indices((SIDE, SIDE))
-        diagonals = jnp.stack([row == col, row + col == n - 1])
-        sums = jnp.concatenate([board.sum(1), board.sum(0), (board * diagonals).sum((1, 2))])
-        used = jnp.append(jnp.tile(jnp.arange(SIDE) < n, 2), jnp.ones(2, bool))
-        magic = used & (sums == n * (n * n + 1) // 2)
-        different = (board.reshape(-1, 1) == jnp.arange(1, HIGHEST + 1)).any(0)
-        asked = state.given > 0
-        kept = asked & (board == state.given)
-        right = jnp.stack([magic.sum(), different.sum(), kept.sum()])
-        share = right / jnp.stack([2 * n + 2, n * n, asked.sum()])
+        share = _shares(state, action)
         return state, score((share == 1).all(), share.prod()), jnp.bool_(True)
 
     def symbolic(self, state: Square) -> jax.Array:
@@ -125,8 +114,34 @@ class MagicSquare(TileEnvironment):
         )
         return Texts(board, count, engine.one_cell(state.solution, empty))
 
+    def exercised(self, state: Square, action: jax.Array, after: Square) -> dict[str, jax.Array]:
+        magic, different, kept = _shares(state, action)
+        return {
+            "read_digit": kept >= 0.75,
+            "balance_sums": magic == 1,
+            "compute_arithmetic": (magic > 0.5) & (kept >= 0.75),
+            "enforce_all_different": different == 1,
+            "propagate_constraints": (magic == 1) & (different == 1) & (kept == 1),
+        }
+
     def expert(self, key: jax.Array, state: Square) -> jax.Array:
         return engine.in_rows(state.solution, state.side)
+
+
+def _shares(state: Square, action: jax.Array) -> jax.Array:
+    """float32[3]: how many of the lines have the sum, of the numbers are there, of the givens are kept."""
+    n = state.side
+    board = engine.board(action, SIDE, n)
+    row, col = jnp.indices((SIDE, SIDE))
+    diagonals = jnp.stack([row == col, row + col == n - 1])
+    sums = jnp.concatenate([board.sum(1), board.sum(0), (board * diagonals).sum((1, 2))])
+    used = jnp.append(jnp.tile(jnp.arange(SIDE) < n, 2), jnp.ones(2, bool))
+    magic = used & (sums == n * (n * n + 1) // 2)
+    different = (board.reshape(-1, 1) == jnp.arange(1, HIGHEST + 1)).any(0)
+    asked = state.given > 0
+    kept = asked & (board == state.given)
+    right = jnp.stack([magic.sum(), different.sum(), kept.sum()])
+    return right / jnp.stack([2 * n + 2, n * n, asked.sum()])
 
 
 def _magic(noise: jax.Array, pair: jax.Array, n: jax.Array) -> jax.Array:

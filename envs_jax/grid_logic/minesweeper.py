@@ -153,6 +153,24 @@ class Minesweeper(TileEnvironment):
         )
         return Texts(board, count, hint)
 
+    def exercised(self, state: Field, action: jax.Array, after: Field) -> dict[str, jax.Array]:
+        here = grids.mask_at(SIDE, action[1:])
+        at = lambda cells: (here & cells).any()  # noqa: E731
+        mines, safe = _deduced(state.board, state.side)
+        closed = (state.board >= COVERED) & grids.inside(SIDE, state.side)
+        flags = at(after.board == FLAG)
+        proven = at(jnp.where(flags, mines, safe))
+        # By one number: all that is closed around it, or none but the known mines.
+        full = _block(jnp.where(flags, closed, mines)) == state.board
+        alone = at(_spread(_clues(state.board) & full))
+        return {
+            "read_digit": proven & alone,
+            "track_hidden_state": proven & at(_spread(mines)),
+            "propagate_constraints": proven,
+            "estimate_probability": (action[0] == OPEN) & ~safe.any() & at(_best_guesses(state, mines)),
+            "deduce_logic": proven & ~alone,
+        }
+
     def expert(self, key: jax.Array, state: Field) -> jax.Array:
         """Opens a cell that the numbers prove safe; where none is, makes a guess that comes out well."""
         closed = (state.board >= COVERED) & grids.inside(SIDE, state.side) & ~state.mines
@@ -190,8 +208,29 @@ def _cleared(board: jax.Array, mines: jax.Array, cells: jax.Array) -> jax.Array:
     return (~cells | mines | (board < COVERED)).all()
 
 
+def _clues(board: jax.Array) -> jax.Array:
+    return (board > 0) & (board < COVERED)
+
+
+def _best_guesses(state: Field, mines: jax.Array) -> jax.Array:
+    """bool[10, 10]: the covered cells of least risk, where the cells bool[10, 10] are known to be mines. The
+    risk is the share of mines that a number around leaves, the largest one; or that of the whole field."""
+    closed = (state.board >= COVERED) & grids.inside(SIDE, state.side) & ~mines
+    clues = _clues(state.board)
+    share = jnp.where(clues, (state.board - _block(mines)) / jnp.maximum(_block(closed), 1), 0.0)
+    near = jnp.where(jnp.asarray(AROUND) > 0, share.reshape(-1), 0.0).max(1).reshape(SIDE, SIDE)
+    anywhere = (state.mines.sum() - mines.sum()) / jnp.maximum(closed.sum(), 1)
+    risk = jnp.where(_spread(clues), near, anywhere)
+    return closed & (risk <= jnp.where(closed, risk, 1.0).min() + 1e-5)
+
+
 def safe_cells(board: jax.Array, side: jax.Array) -> jax.Array:
-    """bool[10, 10]: covered cells that single numbers and pairs of numbers prove to be safe.
+    """bool[10, 10]: covered cells that single numbers and pairs of numbers prove to be safe."""
+    return _deduced(board, side)[1]
+
+
+def _deduced(board: jax.Array, side: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """bool[10, 10] twice: covered cells that single numbers and pairs of numbers prove to be mines, and safe.
 
     When b asks for as many mines more than a as it has cells that a has not, those are all mines, and the
     cells that a has and b has not are safe. With nothing as a or b, that is the rule of a single number.
@@ -215,4 +254,5 @@ def safe_cells(board: jax.Array, side: jax.Array) -> jax.Array:
         return mines, safe
 
     nothing = jnp.zeros(SIDE * SIDE, bool)
-    return jax.lax.fori_loop(0, ROUNDS, deduce, (nothing, nothing))[1].reshape(SIDE, SIDE)
+    mines, safe = jax.lax.fori_loop(0, ROUNDS, deduce, (nothing, nothing))
+    return mines.reshape(SIDE, SIDE), safe.reshape(SIDE, SIDE)

@@ -95,13 +95,7 @@ class NQueens(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Chessboard, action: jax.Array
     ) -> tuple[Chessboard, jax.Array, jax.Array]:
-        row, col = jnp.arange(SIDE), action - 1
-        rows_away = jnp.abs(row[:, None] - row)
-        cols_away = jnp.abs(col[:, None] - col)
-        attacks = ((cols_away == 0) | (cols_away == rows_away)) & (rows_away > 0)
-        used = row < state.side
-        safe = used & ~(attacks & used).any(1)
-        kept = (state.given >= 0) & (col == state.given)
+        safe, kept = _checks(state, action)
         queens, givens = safe.sum(), kept.sum()
         asked = (state.given >= 0).sum()
         solved = (queens == state.side) & (givens == asked)
@@ -125,5 +119,30 @@ class NQueens(TileEnvironment):
         )
         return Texts(board, count, hint)
 
+    def exercised(self, state: Chessboard, action: jax.Array, after: Chessboard) -> dict[str, jax.Array]:
+        safe, kept = _checks(state, action)
+        asked = state.given >= 0
+        beside = jnp.abs(action - 1 - state.given) <= 1
+        counts = (action[:, None] == jnp.arange(1, SIDE + 1)).sum(0)
+        queens = safe.sum()
+        return {
+            "read_symbol": (beside | ~asked).all(),
+            "index_cell": (kept | ~asked).all(),
+            "cast_line_of_sight": 2 * queens > state.side,
+            "backtrack_hypotheses": (queens == state.side) & (kept | ~asked).all(),
+            "enforce_all_different": (counts <= 1).all(),
+        }
+
     def expert(self, key: jax.Array, state: Chessboard) -> jax.Array:
         return jnp.where(state.solution >= 0, state.solution + 1, -1).astype(jnp.int32)
+
+
+def _checks(state: Chessboard, action: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """bool[10] twice: the queens of the answer that attack no other, and those where one was given."""
+    row, col = jnp.arange(SIDE), action - 1
+    rows_away = jnp.abs(row[:, None] - row)
+    cols_away = jnp.abs(col[:, None] - col)
+    attacks = ((cols_away == 0) | (cols_away == rows_away)) & (rows_away > 0)
+    used = row < state.side
+    safe = used & ~(attacks & used).any(1)
+    return safe, (state.given >= 0) & (col == state.given)

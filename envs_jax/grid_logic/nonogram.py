@@ -69,10 +69,8 @@ class Nonogram(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Clues, action: jax.Array
     ) -> tuple[Clues, jax.Array, jax.Array]:
-        right = (_runs(action == 1) == state.runs).all(-1)
-        used = jnp.arange(SIDE) < state.side
-        share = (right & used).sum() / (2 * state.side)
-        return state, score((right | ~used).all(), share), jnp.bool_(True)
+        right, asked = _right_lines(state, _runs(action == 1)).sum(), 2 * state.side
+        return state, score(right == asked, right / asked), jnp.bool_(True)
 
     def symbolic(self, state: Clues) -> jax.Array:
         margin = _margin(state)
@@ -103,6 +101,17 @@ class Nonogram(TileEnvironment):
         )
         return Texts(board, count, engine.one_cell(state.solution, state.solution))
 
+    def exercised(self, state: Clues, action: jax.Array, after: Clues) -> dict[str, jax.Array]:
+        runs = _runs(action == 1)
+        right = _right_lines(state, runs).sum(1)
+        most = 2 * right > state.side
+        return {
+            "read_margin_clues": most.any(),
+            "count_objects": (runs.sum(-1) == state.runs.sum(-1)).all(1).any(),
+            "propagate_constraints": most.all(),
+            "backtrack_hypotheses": (right == state.side).all(),
+        }
+
     def expert(self, key: jax.Array, state: Clues) -> jax.Array:
         return engine.answer(state.solution, state.side)
 
@@ -113,6 +122,11 @@ def _runs(shaded: jax.Array) -> jax.Array:
     begins = lines & ~jnp.pad(lines, ((0, 0), (0, 0), (1, 0)))[..., :-1]
     run = jnp.where(lines, jnp.cumsum(begins, axis=-1) - 1, RUNS)
     return (run[..., None] == jnp.arange(RUNS)).sum(2)
+
+
+def _right_lines(state: Clues, runs: jax.Array) -> jax.Array:
+    """bool[2, 9]: the rows and columns of which the runs int32[2, 9, 5] are as asked."""
+    return (runs == state.runs).all(-1) & (jnp.arange(SIDE) < state.side)
 
 
 def _margin(state: Clues) -> jax.Array:

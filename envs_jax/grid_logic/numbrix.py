@@ -67,13 +67,7 @@ class Numbrix(TileEnvironment):
     def transition(self, key: jax.Array, state: Path, action: jax.Array) -> tuple[Path, jax.Array, jax.Array]:
         """The share is that of the numbers that have their next one beside them, times that of the givens
         that are kept. When every number has the next one, all are there."""
-        n = state.side
-        board = engine.board(action, SIDE, n)
-        leads = (grids.neighbours(board, 0) == board + 1).any(0)
-        led = (leads[..., None] & (board[..., None] == jnp.arange(1, HIGHEST))).any((0, 1))
-        asked = state.given > 0
-        kept = asked & (board == state.given)
-        share = jnp.stack([led.sum(), kept.sum()]) / jnp.stack([n * n - 1, asked.sum()])
+        share = _shares(state, action)
         return state, score((share == 1).all(), share.prod()), jnp.bool_(True)
 
     def symbolic(self, state: Path) -> jax.Array:
@@ -89,8 +83,28 @@ class Numbrix(TileEnvironment):
         count = text.concat(text.number(empty.sum(), 2), text.encode(" empty cells"))
         return Texts(board, count, engine.one_cell(state.solution, empty))
 
+    def exercised(self, state: Path, action: jax.Array, after: Path) -> dict[str, jax.Array]:
+        led, kept = _shares(state, action)
+        return {
+            "read_digit": kept >= 0.75,
+            "reason_loop_topology": led == 1,
+            "propagate_constraints": (led == 1) & (kept == 1),
+            "plan_path": (led > 0.5) & (kept == 1),
+        }
+
     def expert(self, key: jax.Array, state: Path) -> jax.Array:
         return engine.in_rows(state.solution, state.side)
+
+
+def _shares(state: Path, action: jax.Array) -> jax.Array:
+    """float32[2]: how many of the numbers have the next one beside them, and of the givens are kept."""
+    n = state.side
+    board = engine.board(action, SIDE, n)
+    leads = (grids.neighbours(board, 0) == board + 1).any(0)
+    led = (leads[..., None] & (board[..., None] == jnp.arange(1, HIGHEST))).any((0, 1))
+    asked = state.given > 0
+    kept = asked & (board == state.given)
+    return jnp.stack([led.sum(), kept.sum()]) / jnp.stack([n * n - 1, asked.sum()])
 
 
 def _path(choices: jax.Array, n: jax.Array) -> jax.Array:

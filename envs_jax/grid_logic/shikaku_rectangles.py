@@ -78,11 +78,7 @@ class ShikakuRectangles(TileEnvironment):
     ) -> tuple[Areas, jax.Array, jax.Array]:
         """A rectangle is right when its one number is its area and it overlaps no other. As many right ones
         as there are numbers leave no cell over."""
-        at = jnp.arange(1, SIDE + 1)
-        top, left, bottom, right = action.reshape(MOST, 4, 1).swapaxes(0, 1)
-        covers = ((at >= top) & (at <= bottom))[:, :, None] & ((at >= left) & (at <= right))[:, None, :]
-        single = (covers & (state.numbers > 0)).sum((1, 2)) == 1
-        fits = (covers * state.numbers).sum((1, 2)) == covers.sum((1, 2))
+        covers, single, fits = _checks(state, action)
         apart = ~(covers & (covers.sum(0) > 1)).any((1, 2))
         found, count = (single & fits & apart).sum(), (state.numbers > 0).sum()
         return state, score(found == count, found / count), jnp.bool_(True)
@@ -106,10 +102,34 @@ class ShikakuRectangles(TileEnvironment):
         )
         return Texts(board, count, hint)
 
+    def exercised(self, state: Areas, action: jax.Array, after: Areas) -> dict[str, jax.Array]:
+        covers, single, fits = _checks(state, action)
+        given, count = covers.any((1, 2)), (state.numbers > 0).sum()
+        named = (covers & (covers.sum((1, 2), keepdims=True) == state.numbers)).any(0)
+        right = (single & fits | ~given).all()
+        once = (covers.sum(0) == grids.inside(SIDE, state.side)).all()
+        return {
+            "read_digit": 2 * named.sum() > count,
+            "partition_tile": once & (single | ~given).all(),
+            "reason_geometry": right & (2 * given.sum() > count),
+            "propagate_constraints": right & once,
+        }
+
     def expert(self, key: jax.Array, state: Areas) -> jax.Array:
         first_cells = state.boxes + np.array([1, 1, 0, 0], np.int8)
         given = (state.boxes[:, 2] > 0)[:, None]
         return jnp.where(given, first_cells, -1).reshape(-1).astype(jnp.int32)
+
+
+def _checks(state: Areas, action: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Of the rectangles of the answer, the cells bool[14, 8, 8]; whether each has one number bool[14], and
+    whether its area is the sum of its numbers bool[14]."""
+    at = jnp.arange(1, SIDE + 1)
+    top, left, bottom, right = action.reshape(MOST, 4, 1).swapaxes(0, 1)
+    covers = ((at >= top) & (at <= bottom))[:, :, None] & ((at >= left) & (at <= right))[:, None, :]
+    single = (covers & (state.numbers > 0)).sum((1, 2)) == 1
+    fits = (covers * state.numbers).sum((1, 2)) == covers.sum((1, 2))
+    return covers, single, fits
 
 
 def _cut(noise: jax.Array, side: jax.Array, count: jax.Array) -> jax.Array:

@@ -67,9 +67,7 @@ class Skyscrapers(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Skyline, action: jax.Array
     ) -> tuple[Skyline, jax.Array, jax.Array]:
-        complete, used = latin.complete_lines(action, state.side)
-        seen = _views(action) == state.views
-        asked = state.views > 0
+        complete, used, seen, asked = _checks(state, action)
         share = (complete & used).sum() / used.sum() * (seen & asked).sum() / asked.sum()
         return state, score((complete | ~used).all() & (seen | ~asked).all(), share), jnp.bool_(True)
 
@@ -85,8 +83,28 @@ class Skyscrapers(TileEnvironment):
         size = text.concat(text.encode("n "), text.number(state.side, 1))
         return Texts(board, size, engine.one_cell(state.solution, state.solution == state.side))
 
+    def exercised(self, state: Skyline, action: jax.Array, after: Skyline) -> dict[str, jax.Array]:
+        complete, used, seen, asked = _checks(state, action)
+        square = (complete | ~used).all()
+        wrong = asked & ~seen
+        # Next to a 1 stands the highest tower, next to an n the towers stand in order.
+        forced = (state.views == 1) | (state.views == state.side)
+        return {
+            "read_margin_clues": 2 * wrong.sum() < asked.sum(),
+            "cast_line_of_sight": ~wrong.reshape(2, -1).any(1).all(),
+            "enforce_all_different": square,
+            "propagate_constraints": square & ~(wrong & forced).any(),
+            "backtrack_hypotheses": square & ~wrong.any(),
+        }
+
     def expert(self, key: jax.Array, state: Skyline) -> jax.Array:
         return engine.answer(state.solution, state.side)
+
+
+def _checks(state: Skyline, action: jax.Array) -> tuple[jax.Array, ...]:
+    """The lines bool[12] that are complete, and those in use; the views bool[4, 6] that are right, and those
+    in use."""
+    return *latin.complete_lines(action, state.side), _views(action) == state.views, state.views > 0
 
 
 def _views(board: jax.Array) -> jax.Array:

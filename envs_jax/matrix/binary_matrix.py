@@ -82,6 +82,19 @@ class BinaryMatrix(TileEnvironment):
         hint = text.concat(text.encode("the largest distance is "), farthest)
         return Texts(engine.rows(state.ones.astype(jnp.int8), state.side), count, hint)
 
+    def exercised(self, state: Bits, action: jax.Array, after: Bits) -> dict[str, jax.Array]:
+        goal = _answer(state)
+        far, right = goal > 1, action == goal
+        # Each distance that is answered is one more than the least beside it, be the zeros right or not.
+        least = grids.neighbours(jnp.where(action < 0, FARTHEST, action), FARTHEST).min(0)
+        ranked = (action <= 0) | (action == least + 1)
+        return {
+            "read_digit": ((action == 0) == (goal == 0)).all(),
+            "estimate_magnitude": far.any() & (2 * (far & right).sum() > far.sum()),
+            "analyse_connectivity": right.all(),
+            "compare_sort": ranked.all() & (action > 0).any(),
+        }
+
     def expert(self, key: jax.Array, state: Bits) -> jax.Array:
         return _answer(state)
 

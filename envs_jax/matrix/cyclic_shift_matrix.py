@@ -77,9 +77,7 @@ class CyclicShiftMatrix(TileEnvironment):
         self, key: jax.Array, state: Shifts, action: jax.Array
     ) -> tuple[Shifts, jax.Array, jax.Array]:
         """Only the cells of lines that are shifted count for the share."""
-        goal = _answer(state)
-        rows, cols = state.shifts != 0
-        asked = (rows[:, None] | cols[None, :]) & (goal >= 0)
+        goal, asked = _answer(state), _asked(state)
         right = asked & (action == goal)
         return state, score((action == goal).all(), right.sum() / asked.sum()), jnp.bool_(True)
 
@@ -110,8 +108,28 @@ class CyclicShiftMatrix(TileEnvironment):
             board, size, text.concat(text.encode("with the rows shifted, row 1 begins with "), first)
         )
 
+    def exercised(self, state: Shifts, action: jax.Array, after: Shifts) -> dict[str, jax.Array]:
+        goal, asked = _answer(state), _asked(state)
+        rows, cols = state.shifts != 0
+        # What stands in each column tells of the shifts of the rows; with the columns put back, the reverse.
+        alike = lambda one, other, axis: (jnp.sort(one, axis) == jnp.sort(other, axis)).all()  # noqa: E731
+        back = lambda cells: _columns_shifted(cells, -state.shifts[1], state.side)  # noqa: E731
+        rows_right, cols_right = alike(action, goal, 0), alike(back(action), back(goal), 1)
+        return {
+            "read_orientation": (rows.any() & rows_right) | (cols.any() & cols_right),
+            "read_digit": engine.same_digits(action, goal),
+            "track_permutation": 2 * (asked & (action == goal)).sum() >= asked.sum(),
+            "simulate_rule": (action == goal).all(),
+        }
+
     def expert(self, key: jax.Array, state: Shifts) -> jax.Array:
         return _answer(state)
+
+
+def _asked(state: Shifts) -> jax.Array:
+    """bool[6, 6]: the cells of the lines that are shifted."""
+    rows, cols = state.shifts != 0
+    return (rows[:, None] | cols[None, :]) & grids.inside(SIDE, state.side)
 
 
 def _rows_shifted(state: Shifts) -> jax.Array:
@@ -120,8 +138,13 @@ def _rows_shifted(state: Shifts) -> jax.Array:
     return state.digits[row, (col - state.shifts[0][:, None]) % state.side]
 
 
+def _columns_shifted(cells: jax.Array, by: jax.Array, side: jax.Array) -> jax.Array:
+    """[6, 6]: the cells with each column moved down by[6]."""
+    row, col = jnp.indices((SIDE, SIDE))
+    return cells[(row - by[None, :]) % side, col]
+
+
 def _answer(state: Shifts) -> jax.Array:
     """int32[6, 6]: the right answer, -1 outside."""
-    row, col = jnp.indices((SIDE, SIDE))
-    shifted = _rows_shifted(state)[(row - state.shifts[1][None, :]) % state.side, col]
+    shifted = _columns_shifted(_rows_shifted(state), state.shifts[1], state.side)
     return jnp.where(grids.inside(SIDE, state.side), shifted, -1).astype(jnp.int32)

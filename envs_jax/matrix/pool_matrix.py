@@ -4,6 +4,7 @@ Rules of reasoning-gym's pool_matrix, with digits drawn so that every average is
 of the picture says MAX or AVG.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -86,6 +87,16 @@ class PoolMatrix(TileEnvironment):
         size = text.concat(kind, text.encode(" of blocks of "), pool, text.encode(" by "), pool)
         first = text.number(_blocks(state.digits.astype(jnp.int32), state.pool)[0, 0].sum(), 2)
         return Texts(board, size, text.concat(text.encode("the first block adds up to "), first))
+
+    def exercised(self, state: Pool, action: jax.Array, after: Pool) -> dict[str, jax.Array]:
+        goal, other = _pooled(state), _pooled(replace(state, average=~state.average))
+        right = (action == goal).all()
+        return {
+            "read_digit": engine.mostly_right(action, goal),
+            "segment_regions": ((action == goal) | (action == other)).all(),
+            "compare_sort": right & ~state.average,
+            "compute_arithmetic": right & state.average,
+        }
 
     def expert(self, key: jax.Array, state: Pool) -> jax.Array:
         return _pooled(state)

@@ -1,5 +1,6 @@
 """Add up the digits of a marked rectangle of a matrix. The answer is right or wrong."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import jax
@@ -66,6 +67,20 @@ class SubmatrixSum(TileEnvironment):
             text.number(_marked_digits(state)[state.first[0]].sum(), 2),
         )
         return Texts(board, place, top)
+
+    def exercised(self, state: Area, action: jax.Array, after: Area) -> dict[str, jax.Array]:
+        # Sums where the bottom right corner, or the place of the whole, is misjudged by one cell at most.
+        nudges = jnp.indices((3, 3)).reshape(2, 9).T - 1
+        total = lambda first, last: _marked_digits(replace(state, first=first, last=last)).sum()  # noqa: E731
+        resized = jax.vmap(lambda by: total(state.first, state.last + by))(nudges)
+        moved = jax.vmap(lambda by: total(state.first + by, state.last + by))(nudges)
+        miss = jnp.abs(action[0] - total(state.first, state.last))
+        return {
+            "read_digit": miss <= 9,  # one digit at most is misread
+            "index_cell": (action[0] == resized).any(),
+            "segment_regions": (action[0] == moved).any(),
+            "compute_arithmetic": miss == 0,
+        }
 
     def expert(self, key: jax.Array, state: Area) -> jax.Array:
         return _marked_digits(state).sum(dtype=jnp.int32)[None]

@@ -91,6 +91,20 @@ class MemoryPairs(TileEnvironment):
         hint = text.concat(text.encode("pairs left of which you have seen both cards: "), known)
         return Texts(board, text.concat(found, pairs), hint)
 
+    def exercised(self, state: Table, action: jax.Array, after: Table) -> dict[str, jax.Array]:
+        cells, known = _cells(state, action)[0], _known(state)
+        face_up = (state.shown >= OPEN) & (state.shown < FOUND)
+        found = ((after.shown >= FOUND) & (state.shown < FOUND)).any()
+        recalled = (known & cells & cells[:, None]).any()
+        unseen = ~(cells & state.seen).any()
+        return {
+            "read_symbol": found & (cells & face_up).any(),
+            "recall_past_view": recalled,
+            # There were cards, now face down, that it could have opened again.
+            "explore_systematically": unseen & (state.seen & (state.shown == BACK)).any(),
+            "index_cell": recalled | unseen & ~known.any(),
+        }
+
     def expert(self, key: jax.Array, state: Table) -> jax.Array:
         """Takes a pair it has seen, else opens two cards it has not."""
         left = _on_table(state.scale) & (state.shown < FOUND)

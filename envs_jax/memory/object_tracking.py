@@ -97,7 +97,7 @@ class ObjectTracking(Environment):
         shows = jnp.where(state.shows == ABSENT, ABSENT, shows).astype(jnp.uint8)
         moved = replace(state, places=places, ways=ways, shows=shows, left=state.left - 1)
         after = jax.tree.map(lambda old, new: jnp.where(asked, old, new), state, moved)
-        named = (action[:, None] == np.arange(1, MOST + 1)).any(0)
+        named = _named(action)
         found = (named & state.targets).sum() / jnp.maximum(named.sum(), state.targets.sum())
         return after, jnp.where(asked, score((named == state.targets).all(), found), 0.0), asked
 
@@ -130,10 +130,30 @@ class ObjectTracking(Environment):
         hint = text.concat(text.encode("targets in the upper half: "), text.number(above, 1))
         return Texts(dots, text.concat(counts, text.number(state.left, 2)), hint)
 
+    def exercised(self, state: Dots, action: jax.Array, after: Dots) -> dict[str, jax.Array]:
+        named, targets = _named(action), state.targets
+        hits = named & targets
+        places = state.places.astype(jnp.int32)
+        near = jnp.abs(places[:, None] - places).max(-1) < APART + STRIDE
+        # Marked dots which one without a mark has come so near that they might be taken for each other.
+        crowded = targets & (near & (state.shows != ABSENT) & ~targets).any(1)
+        return {
+            "recall_past_view": hits.any() & (2 * hits.sum() >= named.sum()),
+            "track_permutation": (named == targets).all(),
+            "simulate_rule": (hits & crowded).any() & ~(targets & ~named & crowded).any(),
+            "locate_target": ~(targets & ~named).any(),
+            "format_structured": named.sum() == targets.sum(),
+        }
+
     def expert(self, key: jax.Array, state: Dots) -> jax.Array:
         (targets,) = jnp.nonzero(state.targets, size=MOST_TARGETS, fill_value=-2)
         goes_on = jnp.where(jnp.arange(MOST_TARGETS) == 0, NEXT, -1)
         return jnp.where(state.left == 0, targets + 1, goes_on).astype(jnp.int32)
+
+
+def _named(action: jax.Array) -> jax.Array:
+    """bool[12]: the dots whose letters an action has."""
+    return (action[:, None] == np.arange(1, MOST + 1)).any(0)
 
 
 def _move(key: jax.Array, state: Dots) -> tuple[jax.Array, jax.Array]:

@@ -82,6 +82,16 @@ class SimonSequence(Environment):
         hint = text.concat(text.encode("the first was "), text.choose(state.pads[0] - 1, PADS))
         return Texts(signal, count, hint)
 
+    def exercised(self, state: Signals, action: jax.Array, after: Signals) -> dict[str, jax.Array]:
+        answer = _answer(state)
+        right = ((action == answer) & (answer >= 0)).sum()
+        return {
+            "recall_past_view": 4 * right >= 3 * state.length,
+            "recognise_colour": (jnp.sort(action) == jnp.sort(answer)).all(),
+            "format_structured": (action >= 0).sum() == state.length,
+            "schedule_order": (action == answer).all(),
+        }
+
     def expert(self, key: jax.Array, state: Signals) -> jax.Array:
         goes_on = jnp.where(jnp.arange(MOST) == 0, NEXT, -1)
         return jnp.where(state.number == ASKED, _answer(state), goes_on)

@@ -145,6 +145,25 @@ class Connector(TileEnvironment):
         board = text.grid(self.symbolic(state), words, side, side)
         return Texts(board, text.concat(facts, text.encode(" connected")), hint)
 
+    def exercised(self, state: Wires, action: jax.Array, after: Wires) -> dict[str, jax.Array]:
+        moved = (after.heads != state.heads).any(1)
+        told = (action >= 0) & (action < NOOP)
+        arrived = _connected(after) & ~_connected(state)
+        away = lambda state: jnp.abs(state.heads - state.targets).sum(1)  # noqa: E731
+        begin, place, end = (
+            state.places[cell[:, 0], cell[:, 1]] for cell in (state.heads, after.heads, state.targets)
+        )
+        onward = (away(after) < away(state)) | (place == begin + 1)
+        # Who enters what is left of the piece of another.
+        cuts = (place[:, None] > begin) & (place[:, None] <= end) & ~np.eye(MOST, dtype=bool)
+        return {
+            "coordinate_agents": (moved.sum() > 1) & (moved | _connected(state)).all(),
+            "recognise_colour": arrived.any(),
+            "plan_path": moved.any() & (onward | ~moved).all(),
+            "reason_loop_topology": moved.any() & ~(moved & cuts.any(1)).any(),
+            "predict_collision": told.any() & (moved | ~told).all(),
+        }
+
     def expert(self, key: jax.Array, state: Wires) -> jax.Array:
         """Each agent goes on along its piece of the path, or waits when it has left it."""
         opened, cells = _ways(state)

@@ -14,10 +14,10 @@ from jaxenv import answers
 from jaxenv.answers import LabelledMoves
 from jaxenv.environment import TileEnvironment
 from jaxenv.harness import Texts
-from jaxenv.mapf import checks, generator, rewards
+from jaxenv.mapf import checks, generator, rewards, rules
 from jaxenv.mapf.checks import Judgement
 from jaxenv.mapf.generator import Board
-from jaxenv.mapf.instance import HORIZON, MOVES, Plan
+from jaxenv.mapf.instance import HORIZON, MOVES, SIDE, Plan
 from jaxenv.mapf.rules import Measure
 from jaxenv.mapf.search import solve
 from jaxenv.text import Text
@@ -97,6 +97,24 @@ class MapfPlan(TileEnvironment):
 
     def describe(self, state: Board) -> Texts:
         return engine.texts(state.instance)
+
+    def exercised(self, state: Board, action: jax.Array, after: Board) -> dict[str, jax.Array]:
+        told = self._judge(state, action, jnp.bool_(True))
+        passed = dict(zip(checks.CHECKS, told.passed, strict=True))
+        instance, there = state.instance, rules.present(state.instance)
+        cells = checks.paths(instance, Plan(action.astype(jnp.int8))).cells
+        arrived = there & (cells[-1] == instance.goals).all(-1)
+        visits = (cells[..., 0] * SIDE + cells[..., 1])[..., None] == jnp.arange(SIDE * SIDE)
+        crossed = ((visits.any(0) & there[:, None]).sum(0) > 1).any()
+        stays = passed["no_hole"] & passed["on_board"]
+        return {
+            "locate_agent": passed["right_agents"] & passed["on_board"],
+            "locate_target": 2 * arrived.sum() >= instance.agents,
+            "plan_path": passed["goals_reached"] & stays,
+            "predict_collision": passed["no_collision"] & stays & crossed,
+            "coordinate_agents": told.valid,
+            "schedule_order": told.optimal & state.needs_wait,
+        }
 
     def expert(self, key: jax.Array, state: Board) -> jax.Array:
         """An optimal plan."""

@@ -122,10 +122,25 @@ class SynchronizedTwins(TileEnvironment):
         )
         return Texts(board, facts, hint)
 
+    def exercised(self, state: Boards, action: jax.Array, after: Boards) -> dict[str, jax.Array]:
+        before, left = _commands_left(state, jnp.stack([state.twins, after.twins]))
+        moved, onward = (after.twins != state.twins).any(1), left < before
+        away = lambda state: jnp.abs(state.flags - state.twins).sum()  # noqa: E731
+        # How much the ways of the two to their flags differ.
+        ways = lambda state: _seen(state, state.flags) - _seen(state, state.twins)  # noqa: E731
+        unlike = lambda state: jnp.abs(jnp.diff(ways(state), axis=0)).sum()  # noqa: E731
+        return {
+            "compare_panels": unlike(after) < unlike(state),
+            "locate_agent": moved.all(),
+            "predict_move_effect": away(after) < away(state),
+            "predict_collision": onward & ~moved.all(),
+            "search_lookahead": onward,
+            "detect_symmetry": onward & state.mirrored & (action >= 2) & moved[1],
+        }
+
     def expert(self, key: jax.Array, state: Boards) -> jax.Array:
         after = jax.vmap(_moved, (None, 0))(state, jnp.arange(len(grids.MOVES)))
-        (row, col), (other_row, other_col) = jax.vmap(_seen, (None, 0))(state, after).transpose(1, 2, 0)
-        return grids.random_argmin(key, _away(state)[row, col, other_row, other_col])
+        return grids.random_argmin(key, _commands_left(state, after))
 
 
 def _moved(state: Boards, action: jax.Array) -> jax.Array:
@@ -142,6 +157,12 @@ def _seen(state: Boards, cells: jax.Array) -> jax.Array:
     same turns them back."""
     row, col = cells[1]
     return cells.at[1].set(jnp.stack([row, jnp.where(state.mirrored, SIDE - 1 - col, col)]))
+
+
+def _commands_left(state: Boards, cells: jax.Array) -> jax.Array:
+    """int32[n]: the fewest commands to both flags from cells int32[n, 2, 2] of the two boards."""
+    (row, col), (other_row, other_col) = jax.vmap(_seen, (None, 0))(state, cells).transpose(1, 2, 0)
+    return _away(state)[row, col, other_row, other_col]
 
 
 def _away(state: Boards) -> jax.Array:

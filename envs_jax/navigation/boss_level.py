@@ -273,8 +273,34 @@ class BossLevel(TileEnvironment):
             text.concat(text.grid(tiles, words, rows, cols), text.encode("\n"), mission), facts, hint
         )
 
+    def exercised(self, state: World, action: jax.Array, after: World) -> dict[str, jax.Array]:
+        costs, onward = self._plan(state)
+        move = jnp.minimum(action, facing.FORWARD)
+        wise = (costs[move] <= costs.min()) & ((move < facing.FORWARD) | (action == onward))
+        took, gave = after.carried > state.carried, after.carried < state.carried
+        turned = after.locks != state.locks
+        fulfilled = after.done & ~state.done
+        named = took & (~state.done & (state.targets == after.carried)).any()
+        # Second in time, or first in time but not in the text.
+        ordered = (state.phases > 0) | (state.phases[0] > 0)
+        return {
+            "ground_instruction": fulfilled.any() | named,
+            "decompose_subgoals": wise & (took | gave | turned.any()),
+            "schedule_order": (fulfilled & ordered).any(),
+            "track_hidden_state": (gave & fulfilled.any()) | (turned & (state.locks == rooms.LOCKED)).any(),
+            "plan_path": wise & (action <= facing.FORWARD),
+            "recover_undo": wise & gave & ~fulfilled.any(),
+        }
+
     def expert(self, key: jax.Array, state: World) -> jax.Array:
         """One clause after the other, each by shortest ways, and the key first where a lock is in the way."""
+        costs, onward = self._plan(state)
+        move = grids.random_argmin(key, costs)
+        return jnp.where(move == facing.FORWARD, onward, move).astype(jnp.int32)
+
+    def _plan(self, state: World) -> tuple[jax.Array, jax.Array]:
+        """How far it is to what comes next when one turns or goes on, int32[3], and by which action one goes
+        on, int32[]."""
         clause = _current(state)
         clauses = state.verbs, state.targets, state.beside
         verb, goal, other = (leaf[clause].astype(jnp.int32) for leaf in clauses)
@@ -306,11 +332,11 @@ class BossLevel(TileEnvironment):
         # On the only spot there is one steps aside.
         ends = jnp.where(spots.any(), spots, passes & ~here)
         costs = facing.action_costs(ends, passes | spots, LONGEST_WAY)
-        move = grids.random_argmin(key, costs[:, state.heading, state.agent[0], state.agent[1]])
         ahead = mask(state.agent + jnp.asarray(facing.STEPS)[state.heading])
         shut = covered(state.doors, state.locks == rooms.CLOSED)
-        onward = jnp.where((spots & ahead).any(), acts, jnp.where((shut & ahead).any(), TOGGLE, move))
-        return jnp.where(move == facing.FORWARD, onward, move).astype(jnp.int32)
+        passing = jnp.where((shut & ahead).any(), TOGGLE, facing.FORWARD)
+        onward = jnp.where((spots & ahead).any(), acts, passing)
+        return costs[:, state.heading, state.agent[0], state.agent[1]], onward
 
 
 def _mission(

@@ -85,7 +85,7 @@ class CliffWalking(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Cliff, action: jax.Array
     ) -> tuple[Cliff, jax.Array, jax.Array]:
-        agent = _landing(state, state.agent, jnp.asarray(grids.STEPS)[action])
+        agent, _ = _landing(state, state.agent, jnp.asarray(grids.STEPS)[action])
         arrived = (agent == _goal(state)).all()
         return replace(state, agent=agent), arrived.astype(jnp.float32), arrived
 
@@ -112,6 +112,21 @@ class CliffWalking(TileEnvironment):
         hint = text.concat(text.encode("the flag is "), grids.offset(_goal(state) - state.agent))
         return Texts(board, places, hint)
 
+    def exercised(self, state: Cliff, action: jax.Array, after: Cliff) -> dict[str, jax.Array]:
+        costs = _action_costs(state)[:, state.agent[0], state.agent[1]]
+        falls = _landing(state, state.agent, jnp.asarray(grids.STEPS))[1]
+        moved = (after.agent != state.agent).any() & ~falls[action]
+        blown = (after.agent[0] != state.agent[0] + jnp.asarray(grids.STEPS)[action, 0]) & moved
+        near = jnp.abs(after.agent - _goal(state)).sum() < jnp.abs(state.agent - _goal(state)).sum()
+        best = costs[action] <= costs.min()
+        return {
+            "locate_agent": moved,
+            "read_orientation": blown & best,
+            "predict_move_effect": moved & near,
+            "plan_path": best,
+            "detect_deadlock": falls.any() & moved,
+        }
+
     def expert(self, key: jax.Array, state: Cliff) -> jax.Array:
         away = _action_costs(state)
         return grids.random_argmin(key, away[:, state.agent[0], state.agent[1]])
@@ -122,21 +137,22 @@ def _goal(state: Cliff) -> jax.Array:
     return jnp.stack([state.rows - 1, state.goal])
 
 
-def _landing(state: Cliff, cell: jax.Array, step: jax.Array) -> jax.Array:
-    """int32[..., 2]: where a step int32[2] from cell int32[..., 2] ends."""
+def _landing(state: Cliff, cell: jax.Array, step: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Where a step int32[..., 2] from cell int32[..., 2] ends, int32[..., 2], and whether it falls."""
     last = jnp.stack([state.rows, state.cols]) - 1
     row, col = jnp.moveaxis(jnp.clip(cell + step, 0, last), -1, 0)
     top = state.rows - state.height[col]  # of the cliff, whose column reaches down to the bottom
     pushed = jnp.clip(row + jnp.where((row > 0) & (row < top), state.wind[col], 0), 0, last[0])
     fallen = pushed >= top
     start = jnp.stack([state.rows - 1, state.start])
-    return jnp.where(fallen[..., None], start, jnp.stack([pushed, col], axis=-1)).astype(jnp.int32)
+    landing = jnp.where(fallen[..., None], start, jnp.stack([pushed, col], axis=-1))
+    return landing.astype(jnp.int32), fallen
 
 
 def _action_costs(state: Cliff) -> jax.Array:
     """int32[4, 6, 10]: moves to the flag when each move is made from each cell."""
     cells = jnp.stack(jnp.indices((ROWS, COLS)), axis=-1)
-    landings = jnp.stack([_landing(state, cells, step) for step in grids.STEPS])
+    landings = jnp.stack([_landing(state, cells, step)[0] for step in grids.STEPS])
     row, col = landings[..., 0], landings[..., 1]
     goal = (cells == _goal(state)).all(-1)
 

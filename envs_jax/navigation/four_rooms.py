@@ -98,9 +98,24 @@ class FourRooms(TileEnvironment):
         hint = text.concat(text.encode("the goal is "), grids.offset(state.goal - state.agent, 2))
         return Texts(board, facts, hint)
 
+    def exercised(self, state: Rooms, action: jax.Array, after: Rooms) -> dict[str, jax.Array]:
+        costs = _costs(state)
+        best, forward = costs[action] <= costs.min(), action == facing.FORWARD
+        return {
+            "locate_agent": (after.agent != state.agent).any(),
+            "read_orientation": forward & best,
+            "convert_frames": ~forward & best & (costs[facing.LEFT] != costs[facing.RIGHT]),
+            "plan_path": best,
+        }
+
     def expert(self, key: jax.Array, state: Rooms) -> jax.Array:
-        costs = facing.action_costs(grids.mask_at(SIDE, state.goal), _floor(state), LONGEST_WAY)
-        return grids.random_argmin(key, costs[:, state.heading, state.agent[0], state.agent[1]])
+        return grids.random_argmin(key, _costs(state))
+
+
+def _costs(state: Rooms) -> jax.Array:
+    """int32[3]: actions to the goal when each is taken."""
+    costs = facing.action_costs(grids.mask_at(SIDE, state.goal), _floor(state), LONGEST_WAY)
+    return costs[:, state.heading, state.agent[0], state.agent[1]]
 
 
 def _floor(state: Rooms) -> jax.Array:

@@ -136,12 +136,31 @@ class GoToObject(TileEnvironment):
         )
         return Texts(text.concat(board, mission), facts, hint)
 
+    def exercised(self, state: Room, action: jax.Array, after: Room) -> dict[str, jax.Array]:
+        costs, done = _costs(state), action == DONE
+        before, now = (jnp.abs(state.cells - agent).sum(1) for agent in (state.agent, after.agent))
+        # The things that it comes next to, or stops at.
+        meets = (now == 1) & ((before > 1) | done)
+        same_colour = state.things // len(KINDS) == state.things[0] // len(KINDS)
+        same_kind = (state.things >= 0) & (state.things % len(KINDS) == state.things[0] % len(KINDS))
+        return {
+            "ground_instruction": (now[0] < before[0]) | (done & meets[0]),
+            "filter_by_attribute": meets[0] & (same_colour | same_kind)[1:].any(),
+            "recognise_shape": (meets & same_kind).any(),
+            "recognise_colour": (meets & same_colour).any(),
+            "plan_path": ~done & (costs[action] <= costs.min()),
+        }
+
     def expert(self, key: jax.Array, state: Room) -> jax.Array:
-        costs = facing.action_costs(_beside(state) & _floor(state), _floor(state), LONGEST_WAY)
-        arrived = _beside(state)[state.agent[0], state.agent[1]]
-        done = jnp.where(arrived, -1, grids.UNREACHABLE)
-        costs = jnp.append(costs[:, state.heading, state.agent[0], state.agent[1]], done)
-        return grids.random_argmin(key, costs)
+        return grids.random_argmin(key, _costs(state))
+
+
+def _costs(state: Room) -> jax.Array:
+    """int32[4]: actions until the agent is next to the thing when each is taken; -1 for a right DONE."""
+    costs = facing.action_costs(_beside(state) & _floor(state), _floor(state), LONGEST_WAY)
+    arrived = _beside(state)[state.agent[0], state.agent[1]]
+    done = jnp.where(arrived, -1, grids.UNREACHABLE)
+    return jnp.append(costs[:, state.heading, state.agent[0], state.agent[1]], done)
 
 
 def _board(state: Room) -> jax.Array:

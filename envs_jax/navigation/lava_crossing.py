@@ -97,10 +97,31 @@ class LavaCrossing(TileEnvironment):
         hint = text.concat(text.encode("the goal is "), grids.offset(state.goal - state.agent))
         return Texts(board, facts, hint)
 
+    def exercised(self, state: Rivers, action: jax.Array, after: Rivers) -> dict[str, jax.Array]:
+        costs = _costs(state)
+        best, forward = costs[action] <= costs.min(), action == facing.FORWARD
+        ahead = state.agent + jnp.asarray(facing.STEPS)[state.heading]
+        edge = ((ahead < 0) | (ahead >= state.side)).any()
+        row, col = jnp.clip(ahead, 0, state.side - 1)
+        lava = ~edge & state.lava[row, col]
+        near = jnp.abs(ahead - state.goal).sum() < jnp.abs(state.agent - state.goal).sum()
+        return {
+            "locate_agent": forward & ~edge,
+            "recognise_colour": forward & near & ~lava,
+            "predict_collision": (edge | lava) & best,
+            "detect_deadlock": lava & ~forward,
+            "plan_path": best,
+        }
+
     def expert(self, key: jax.Array, state: Rivers) -> jax.Array:
-        safe = grids.inside(SIDE, state.side) & ~state.lava
-        costs = facing.action_costs(grids.mask_at(SIDE, state.goal), safe, LONGEST_WAY)
-        return grids.random_argmin(key, costs[:, state.heading, state.agent[0], state.agent[1]])
+        return grids.random_argmin(key, _costs(state))
+
+
+def _costs(state: Rivers) -> jax.Array:
+    """int32[3]: actions to the goal when each is taken."""
+    safe = grids.inside(SIDE, state.side) & ~state.lava
+    costs = facing.action_costs(grids.mask_at(SIDE, state.goal), safe, LONGEST_WAY)
+    return costs[:, state.heading, state.agent[0], state.agent[1]]
 
 
 def _gaps(noise: jax.Array, rivers: jax.Array, side: jax.Array) -> jax.Array:

@@ -77,12 +77,8 @@ class ShortestPathGrid(TileEnvironment):
         """A way that is too long pays half the ratio of the lengths."""
         fewest = _moves_left(state)[state.agent[0], state.agent[1]]
         gives_up = action[0] == INFEASIBLE
-        moves = (action >= 0) & ~gives_up
-        steps = jnp.where(moves[:, None], jnp.asarray(grids.STEPS)[action % INFEASIBLE], 0)
-        way = state.agent + jnp.cumsum(steps, axis=0)
-        on_board = ((way >= 0) & (way < SIDE)).all(1)
-        row, col = jnp.clip(way, 0, SIDE - 1).T
-        arrives = (on_board & state.open[row, col]).all() & (way[-1] == state.goal).all()
+        moves, way, free = _walk(state, action)
+        arrives = free.all() & (way[-1] == state.goal).all()
         ratio = jnp.where(arrives, fewest / jnp.maximum(moves.sum(), 1), 0.0)
         solved = jnp.where(gives_up, fewest > LONGEST, arrives & (moves.sum() == fewest))
         return state, score(solved, ratio), jnp.bool_(True)
@@ -106,6 +102,20 @@ class ShortestPathGrid(TileEnvironment):
         hint = text.concat(text.encode("the flag is "), grids.offset(state.goal - state.agent, 2))
         return Texts(board, places, hint)
 
+    def exercised(self, state: Ground, action: jax.Array, after: Ground) -> dict[str, jax.Array]:
+        fewest = _moves_left(state)[state.agent[0], state.agent[1]]
+        moves, way, free = _walk(state, action)
+        count, apart = moves.sum(), jnp.abs(state.goal - state.agent).sum()
+        ends = (way[-1] == state.goal).all()
+        arrives = free.all() & ends
+        return {
+            "locate_agent": moves[0] & free[0],
+            "locate_target": ends,
+            "detect_walls": free.all() & (count >= apart),
+            "plan_path": arrives & (count == fewest),
+            "analyse_connectivity": arrives | ((action[0] == INFEASIBLE) & (fewest > LONGEST)),
+        }
+
     def expert(self, key: jax.Array, state: Ground) -> jax.Array:
         """A random one of the shortest ways."""
         left = _moves_left(state)
@@ -121,6 +131,16 @@ class ShortestPathGrid(TileEnvironment):
         way = jax.lax.scan(walk, state.agent, None, length=LONGEST)[1]
         gives_up = jnp.where(jnp.arange(LONGEST) == 0, INFEASIBLE, -1)
         return jnp.where(left[state.agent[0], state.agent[1]] > LONGEST, gives_up, way)
+
+
+def _walk(state: Ground, action: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Which words are moves, bool[48], the cells they lead to, int32[48, 2], and which of these are open."""
+    moves = (action >= 0) & (action[0] != INFEASIBLE)
+    steps = jnp.where(moves[:, None], jnp.asarray(grids.STEPS)[action % INFEASIBLE], 0)
+    way = state.agent + jnp.cumsum(steps, axis=0)
+    on_board = ((way >= 0) & (way < SIDE)).all(1)
+    row, col = jnp.clip(way, 0, SIDE - 1).T
+    return moves, way, on_board & state.open[row, col]
 
 
 def _narrowest(openness: jax.Array, start: jax.Array) -> jax.Array:

@@ -77,15 +77,8 @@ class SnakeGame(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Snake, action: jax.Array
     ) -> tuple[Snake, jax.Array, jax.Array]:
-        length = state.body.max()
-
-        def move(turn: jax.Array, carry: tuple[Snake, jax.Array]) -> tuple[Snake, jax.Array]:
-            goes = (action[turn] >= 0) & ~carry[1] & (carry[0].body.max() == length)
-            after = _moved(carry[0], jnp.maximum(action[turn], 0))
-            return jax.tree.map(lambda new, old: jnp.where(goes, new, old), after, carry)
-
-        after, dead = jax.lax.fori_loop(0, LIMIT, move, (state, jnp.bool_(False)))
-        grown = after.body.max() > length
+        after, dead = _steered(state, action)
+        grown = after.body.max() > state.body.max()
         noise = grids.noise(key, (SIDE, SIDE))
         (apple,) = grids.pick(noise, grids.inside(SIDE, state.side) & (after.body == 0), 1)
         after = replace(after, apple=jnp.where(grown, apple, state.apple))
@@ -121,6 +114,23 @@ class SnakeGame(TileEnvironment):
         hint = text.concat(text.encode("the apple is "), grids.offset(state.apple - head))
         return Texts(board, facts, hint)
 
+    def exercised(self, state: Snake, action: jax.Array, after: Snake) -> dict[str, jax.Array]:
+        alive, ate = ~_steered(state, action)[1], after.body.max() > state.body.max()
+        first, count = jnp.maximum(action[0], 0), (action >= 0).sum()
+        costs, head, to = _costs(state), _head(state.body), _head(after.body)
+        near = jnp.abs(to - state.apple).sum() < jnp.abs(head - state.apple).sum()
+        heading = head - _head(jnp.where(state.body < state.body.max(), state.body, 0))
+        deadly, shut_in = costs >= 2 * UNREACHABLE, costs >= UNREACHABLE
+        return {
+            "locate_agent": (to != head).any(),
+            "read_orientation": alive & ((heading * jnp.asarray(grids.STEPS)[first]).sum() == 0),
+            "predict_move_effect": alive & near & (count > 1),
+            # One move is always deadly: back into the neck.
+            "predict_collision": alive & (deadly.sum() > 1),
+            "detect_deadlock": (shut_in & ~deadly).any() & ~shut_in[first],
+            "plan_path": ate | (alive & (_costs(after).min() + count <= costs.min())),
+        }
+
     def expert(self, key: jax.Array, state: Snake) -> jax.Array:
         def follow(snake: Snake, noise: jax.Array) -> tuple[Snake, jax.Array]:
             costs = _costs(snake)
@@ -148,6 +158,18 @@ def _moved(state: Snake, move: jax.Array) -> tuple[Snake, jax.Array]:
     dies = ~inside | (cell & (rest > 0)).any()
     grown = jnp.where(cell, rest.max() + 1, rest).astype(jnp.uint8)
     return replace(state, body=jnp.where(dies, state.body, grown)), dies
+
+
+def _steered(state: Snake, action: jax.Array) -> tuple[Snake, jax.Array]:
+    """The snake after all moves of an action, or up to the apple, still in its place, and whether it died."""
+    length = state.body.max()
+
+    def move(turn: jax.Array, carry: tuple[Snake, jax.Array]) -> tuple[Snake, jax.Array]:
+        goes = (action[turn] >= 0) & ~carry[1] & (carry[0].body.max() == length)
+        after = _moved(carry[0], jnp.maximum(action[turn], 0))
+        return jax.tree.map(lambda new, old: jnp.where(goes, new, old), after, carry)
+
+    return jax.lax.fori_loop(0, LIMIT, move, (state, jnp.bool_(False)))
 
 
 def _costs(state: Snake) -> jax.Array:

@@ -133,10 +133,24 @@ class Taxi(TileEnvironment):
         )
         return Texts(text.concat(board, wish), facts, hint)
 
+    def exercised(self, state: Town, action: jax.Array, after: Town) -> dict[str, jax.Array]:
+        opened = _open_moves(state)[:, state.taxi[0], state.taxi[1]]
+        ahead = ((state.stands[_next_stand(state)] - state.taxi) * grids.STEPS).sum(1) > 0
+        away = _away(state)
+        moved = (after.taxi != state.taxi).any()
+        onward = away[after.taxi[0], after.taxi[1]] < away[state.taxi[0], state.taxi[1]]
+        arrived = (action == DROPOFF) & (after.passenger == state.wish)
+        return {
+            "locate_agent": moved,
+            "recognise_colour": arrived | ((state.passenger == STANDS) & onward),
+            "detect_walls": moved & (ahead & ~opened).any(),
+            "decompose_subgoals": arrived | (action == PICKUP),
+            "plan_path": onward,
+        }
+
     def expert(self, key: jax.Array, state: Town) -> jax.Array:
         target = grids.mask_at(SIDE, state.stands[_next_stand(state)])
-        opened = _open_moves(state)
-        away = grids.distances(target, opened, SIDE * SIDE)
+        opened, away = _open_moves(state), _away(state)
         onward = jnp.where(opened, grids.neighbours(away, grids.UNREACHABLE), grids.UNREACHABLE)
         move = grids.random_argmin(key, onward[:, state.taxi[0], state.taxi[1]])
         handles = jnp.where(state.passenger == STANDS, DROPOFF, PICKUP)
@@ -152,6 +166,12 @@ def _stand(state: Town, cell: jax.Array) -> jax.Array:
 def _next_stand(state: Town) -> jax.Array:
     """int32[]: where the taxi has to go now."""
     return jnp.where(state.passenger == STANDS, state.wish, state.passenger)
+
+
+def _away(state: Town) -> jax.Array:
+    """int32[9, 9]: moves to the stand where the taxi has to go now."""
+    target = grids.mask_at(SIDE, state.stands[_next_stand(state)])
+    return grids.distances(target, _open_moves(state), SIDE * SIDE)
 
 
 def _open_moves(state: Town) -> jax.Array:

@@ -20,6 +20,7 @@ from jaxenv.harness import Texts
 from jaxenv.scoring import score
 
 SIDE, MOST, FRAME, TURNS = 7, 9, 3, 4
+FEW = 12  # places of a block, in all its turns
 SHAPES = np.array([[2, 2], [2, 3], [3, 3]], np.int32)  # rows and columns of frames
 COUNTS = SHAPES.prod(1, dtype=np.int32)
 COLOURS = (
@@ -183,6 +184,24 @@ class FlatPack(TileEnvironment):
         )
         return Texts(text.concat(board, text.encode("\n"), blocks), left, text.when(free.any(), hint))
 
+    def exercised(self, state: Pack, action: jax.Array, after: Pack) -> dict[str, jax.Array]:
+        (block, _, row, col), _ = _placement(action)
+        put = after.board != state.board
+        full = (state.board > 0) | ~_inside(state.scale)
+        touching = put & grids.neighbours(full, True)
+        free = put & ~touching & ~grids.neighbours(put, False)
+        left, fits = _left(after), _fits(after)
+        places = fits.sum((1, 2, 3))
+        return {
+            "recognise_shape": touching.sum() >= free.sum(),
+            "rotate_mentally": ~_fits(state)[block, 0, row, col],
+            "partition_tile": ((after.board > 0) | _in_reach(after, fits) | ~_inside(state.scale)).all(),
+            # It is tight, and still each of the others has a place.
+            "search_lookahead": (left & (places < FEW)).any() & ~(left & (places == 0)).any(),
+            # All the others can still be put as they were cut.
+            "optimise_combinatorial": (_as_planned(after) == left).all(),
+        }
+
     def expert(self, key: jax.Array, state: Pack) -> jax.Array:
         """A random block put as it was cut; anywhere if others are in the way of all that are left."""
         outlines, corners = _outlines(state.plan)
@@ -224,6 +243,16 @@ def _fits(state: Pack) -> jax.Array:
     cells = jnp.asarray(CELLS)[jnp.asarray(TURNED)[:, state.blocks].T].reshape(MOST * TURNS, FRAME**2)
     overlaps = cells.astype(jnp.int32) @ windows.T.astype(jnp.int32)
     return (overlaps == 0).reshape(MOST, TURNS, SIDE, SIDE) & _left(state)[:, None, None, None]
+
+
+def _in_reach(state: Pack, fits: jax.Array) -> jax.Array:
+    """bool[7, 7]: the cells that some block covers where it fits."""
+    cells = jnp.asarray(CELLS)[jnp.asarray(TURNED)[:, state.blocks].T].reshape(MOST * TURNS, FRAME**2)
+    ways = fits.reshape(MOST * TURNS, SIDE**2).T.astype(jnp.int32) @ cells.astype(jnp.int32)
+    windows = (ways > 0).reshape(SIDE, SIDE, FRAME, FRAME)
+    at = np.arange(SIDE)[:, None] + np.arange(FRAME)
+    wide = jnp.zeros((SIDE + FRAME - 1,) * 2, bool)
+    return wide.at[at[:, None, :, None], at[None, :, None, :]].max(windows)[:SIDE, :SIDE]
 
 
 def _outlines(plan: jax.Array) -> tuple[jax.Array, jax.Array]:

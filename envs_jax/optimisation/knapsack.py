@@ -107,8 +107,7 @@ class Knapsack(TileEnvironment):
         self, key: jax.Array, state: Items, action: jax.Array
     ) -> tuple[Items, jax.Array, jax.Array]:
         worth = _worth(state)
-        chosen = (action[:, None] == np.arange(MOST)).any(0)
-        packed = worth[(chosen << np.arange(MOST)).sum()]
+        packed = worth[(_chosen(action) << np.arange(MOST)).sum()]
         return state, score(packed == worth.max(), packed / worth.max()), jnp.bool_(True)
 
     def symbolic(self, state: Items) -> jax.Array:
@@ -138,12 +137,30 @@ class Knapsack(TileEnvironment):
         best = text.concat(text.encode("the best choice is worth "), text.number(_worth(state).max(), 3))
         return Texts(board, total, best)
 
+    def exercised(self, state: Items, action: jax.Array, after: Items) -> dict[str, jax.Array]:
+        worth, chosen = _worth(state), _chosen(action)
+        packed, best = worth[(chosen << np.arange(MOST)).sum()], worth.max()
+        room = state.capacity - (chosen * state.weights).sum()
+        others = ~chosen & (state.weights > 0)
+        return {
+            "read_digit": 4 * packed >= 3 * best,
+            "balance_sums": (room >= 0) & (10 * room <= state.capacity),
+            # No other item has room.
+            "budget_resources": (room >= 0) & ~(others & (state.weights <= room)).any(),
+            "optimise_combinatorial": packed == best,
+        }
+
     def expert(self, key: jax.Array, state: Items) -> jax.Array:
         """A random one of the best choices."""
         worth = _worth(state)
         best = jnp.where(worth == worth.max(), jax.random.uniform(key, worth.shape), -1.0).argmax()
         (items,) = jnp.nonzero(jnp.asarray(CHOSEN)[best], size=MOST, fill_value=-1)
         return items.astype(jnp.int32)
+
+
+def _chosen(action: jax.Array) -> jax.Array:
+    """bool[12]: the items that an action names."""
+    return (action[:, None] == np.arange(MOST)).any(0)
 
 
 def _worth(state: Items) -> jax.Array:

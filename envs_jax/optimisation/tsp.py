@@ -101,6 +101,16 @@ class Tsp(TileEnvironment):
             text.concat(text.encode("on a shortest trip "), near, text.encode(" is next to A")),
         )
 
+    def exercised(self, state: Cities, action: jax.Array, after: Cities) -> dict[str, jax.Array]:
+        length, best = _length(state, action), _length(state, state.tour)
+        near, crosses = _shape(_distances(_trip(state, action)), jnp.asarray(SIZES)[state.scale])
+        return {
+            "read_letter": 2 * near.sum() > jnp.asarray(SIZES)[state.scale],
+            "estimate_magnitude": 5 * length <= 6 * best,
+            "plan_path": ~crosses,
+            "optimise_combinatorial": length <= best + EXACT,
+        }
+
     def expert(self, key: jax.Array, state: Cities) -> jax.Array:
         """The shortest tour, from any city on and in either direction."""
         n = jnp.asarray(SIZES)[state.scale]
@@ -116,12 +126,31 @@ def _distances(places: jax.Array) -> jax.Array:
     return jnp.asarray(LENGTHS)[down, across]
 
 
-def _length(state: Cities, tour: jax.Array) -> jax.Array:
-    """int32[] of a tour int[10], -1 after the last."""
+def _trip(state: Cities, tour: jax.Array) -> jax.Array:
+    """The places int32[10, 2] of a tour int[10], -1 after the last, in its order."""
     places = state.places.astype(jnp.int32)[tour]
     given = (tour >= 0)[:, None]
     # What is not given is at the end of the trip already.
-    places = jnp.where(given, places, places[0])
+    return jnp.where(given, places, places[0])
+
+
+def _shape(between: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """bool[10]: the cities of a tour of n that have the nearest city before or after them; bool[]: whether
+    two ways, as those that cross, can be exchanged for shorter ones. By distances int32[10, 10] in its order.
+    """
+    at = jnp.arange(MOST)
+    onward, here = (at + 1) % n, at < n
+    ways = between[at, onward]
+    two = here & here[:, None] & (at[:, None] != at)
+    nearest = jnp.where(two, between, FAR).min(1)
+    near = here & (jnp.minimum(ways, ways[(at - 1) % n]) <= nearest)
+    exchanged = between + between[onward][:, onward]
+    return near, (two & (exchanged + EXACT < ways + ways[:, None])).any()
+
+
+def _length(state: Cities, tour: jax.Array) -> jax.Array:
+    """int32[] of a tour int[10], -1 after the last."""
+    places = _trip(state, tour)
     down, across = jnp.abs(places - jnp.roll(places, -1, axis=0)).T
     return jnp.asarray(LENGTHS)[down, across].sum()
 

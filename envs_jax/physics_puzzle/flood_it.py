@@ -109,9 +109,26 @@ class FloodIt(TileEnvironment):
             text.number(region.sum(), 2),
             text.encode(" cells"),
         )
-        enough = (state.plan < len(COLOURS)).sum() - state.done
-        hint = text.concat(text.number(enough, 2), text.encode(" moves are enough"))
+        hint = text.concat(text.number(_enough(state), 2), text.encode(" moves are enough"))
         return Texts(board, facts, hint)
+
+    def exercised(self, state: Board, action: jax.Array, after: Board) -> dict[str, jax.Array]:
+        inside = grids.inside(SIDE, state.side)
+        group = _groups(state.colour, inside)
+        region = inside & (group == group[0, 0])
+        gains = lambda flooded: _gained(state.colour, inside, group, flooded)  # noqa: E731
+        gained = gains(region)
+        gain, chosen = gained.sum((1, 2)), gained[action]
+        onward = jax.vmap(gains)(region | gained).sum((2, 3)).max(1)
+        beside = grids.neighbours(region, False).any(0)
+        return {
+            "recognise_colour": gain[action] > 0,
+            # The groups that join reach further than what is seen beside the region.
+            "segment_regions": (chosen & ~beside).any(),
+            "predict_move_effect": gain[action] >= gain.max(),
+            "search_lookahead": (gain + onward)[action] >= (gain + onward).max(),
+            "budget_resources": (after.done > state.done) & (after.left >= _enough(after)),
+        }
 
     def expert(self, key: jax.Array, state: Board) -> jax.Array:
         return state.plan[state.done].astype(jnp.int32)
@@ -124,26 +141,41 @@ def _region(colour: jax.Array, inside: jax.Array) -> jax.Array:
     return grids.distances(corner, grids.open_moves(same), SIDE * SIDE) < grids.UNREACHABLE
 
 
-def _greedy(colour: jax.Array, inside: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The colours uint8[24] that each add the most cells, 5 after the last, and how many int32[]."""
+def _enough(state: Board) -> jax.Array:
+    """int32[]: moves that are left of the plan."""
+    return (state.plan < len(COLOURS)).sum() - state.done
+
+
+def _groups(colour: jax.Array, inside: jax.Array) -> jax.Array:
+    """int32[9, 9]: each group of one colour by its largest cell."""
     alike = inside & (grids.neighbours(colour, 0) == colour) & grids.neighbours(inside, False)
     names = jnp.arange(1, SIDE * SIDE + 1).reshape(SIDE, SIDE)
 
     def spread(_: int, name: jax.Array) -> jax.Array:
         return jnp.maximum(name, jnp.where(alike, grids.neighbours(name, 0), 0).max(0))
 
-    # Each group of one colour by its largest cell.
-    group = jax.lax.fori_loop(0, SIDE * SIDE, spread, names)
+    return jax.lax.fori_loop(0, SIDE * SIDE, spread, names)
+
+
+def _gained(colour: jax.Array, inside: jax.Array, group: jax.Array, flooded: jax.Array) -> jax.Array:
+    """bool[5, 9, 9]: the cells that each colour adds to the flooded ones."""
+    beside = grids.neighbours(flooded, False).any(0) & inside & ~flooded
+    touched = jnp.zeros(SIDE * SIDE + 1, bool).at[jnp.where(beside, group, 0)].set(True)
+    gained = touched[group] & inside & ~flooded
+    return gained & (colour == np.arange(len(COLOURS))[:, None, None])
+
+
+def _greedy(colour: jax.Array, inside: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The colours uint8[24] that each add the most cells, 5 after the last, and how many int32[]."""
+    group = _groups(colour, inside)
 
     def move(flooded: jax.Array, _: None) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
-        beside = grids.neighbours(flooded, False).any(0) & inside & ~flooded
-        touched = jnp.zeros(SIDE * SIDE + 1, bool).at[jnp.where(beside, group, 0)].set(True)
-        gained = touched[group] & inside & ~flooded
-        gain = (gained[..., None] & (colour[..., None] == np.arange(len(COLOURS)))).sum((0, 1))
+        gained = _gained(colour, inside, group, flooded)
+        gain = gained.sum((1, 2))
         best = gain.argmax()
         goes = gain[best] > 0
         chosen = jnp.where(goes, best, len(COLOURS)).astype(jnp.uint8)
-        return flooded | (gained & (colour == best)), (chosen, goes)
+        return flooded | gained[best], (chosen, goes)
 
     start = inside & (group == group[0, 0])
     _, (plan, goes) = jax.lax.scan(move, start, None, length=MOST)

@@ -105,7 +105,7 @@ class Game2048(TileEnvironment):
             text.encode(", largest "),
             text.number(2 ** state.tiles.max().astype(jnp.int32), 3),
         )
-        pairs = (state.tiles > 0).sum() - (_slid(state.tiles) > 0).sum((1, 2))
+        pairs = _merges(state.tiles)
         hint = text.concat(
             text.encode("pairs that merge: "),
             text.number(pairs[0], 1),
@@ -115,24 +115,51 @@ class Game2048(TileEnvironment):
         )
         return Texts(board, facts, hint)
 
-    def expert(self, key: jax.Array, state: Board) -> jax.Array:
-        """The move after which the best next one leaves the best board, on average over where a 2 appears."""
-        slid = _slid(state.tiles)
-        cells = jnp.eye(SIDE * SIDE, dtype=jnp.int8).reshape(-1, SIDE, SIDE)
-        empty = (slid == 0).reshape(4, -1)
-
-        def prospect(board: jax.Array) -> jax.Array:
-            moved = _slid(board)
-            can = (moved != board).any((1, 2))
-            return jnp.where(can, _worth(moved, state.goal), -GOAL_WORTH).max()
-
-        tried = (slid[:, None] + cells).reshape(-1, SIDE, SIDE)
-        worth = jax.vmap(prospect)(tried).reshape(4, -1)
-        mean = jnp.where(empty, worth, 0.0).sum(1) / jnp.maximum(empty.sum(1), 1)
-        reached = (slid >= state.goal).any((1, 2))
+    def exercised(self, state: Board, action: jax.Array, after: Board) -> dict[str, jax.Array]:
+        slid, merges = _slid(state.tiles), _merges(state.tiles)
         moves = (slid != state.tiles).any((1, 2))
-        mean = jnp.where(reached, 2 * GOAL_WORTH, jnp.where(moves, mean, -2 * GOAL_WORTH))
-        return grids.random_argmin(key, -mean)
+        best = lambda worth: worth[action] >= jnp.where(moves, worth, -jnp.inf).max() - 0.01  # noqa: E731
+        left = merges[0] + merges[2] - merges[action]
+        return {
+            "read_digit": merges[action] > 0,
+            # The slide brings equal tiles together.
+            "model_sliding_gravity": _merges(slid[action])[jnp.array([0, 2])].sum() > left,
+            "predict_move_effect": best(_worth(slid, state.goal)),
+            "search_lookahead": best(_prospects(slid, state.goal)),
+            "estimate_probability": best(_means(state)),
+        }
+
+    def expert(self, key: jax.Array, state: Board) -> jax.Array:
+        return grids.random_argmin(key, -_means(state))
+
+
+def _means(state: Board) -> jax.Array:
+    """float32[4]: what the best next move makes of the board, on average over where a 2 appears."""
+    slid = _slid(state.tiles)
+    cells = jnp.eye(SIDE * SIDE, dtype=jnp.int8).reshape(-1, SIDE, SIDE)
+    empty = (slid == 0).reshape(4, -1)
+    tried = (slid[:, None] + cells).reshape(-1, SIDE, SIDE)
+    worth = _prospects(tried, state.goal).reshape(4, -1)
+    mean = jnp.where(empty, worth, 0.0).sum(1) / jnp.maximum(empty.sum(1), 1)
+    reached = (slid >= state.goal).any((1, 2))
+    moves = (slid != state.tiles).any((1, 2))
+    return jnp.where(reached, 2 * GOAL_WORTH, jnp.where(moves, mean, -2 * GOAL_WORTH))
+
+
+def _prospects(boards: jax.Array, goal: jax.Array) -> jax.Array:
+    """float32[n]: the worth of each board int8[n, 4, 4] after its best move."""
+
+    def prospect(board: jax.Array) -> jax.Array:
+        moved = _slid(board)
+        can = (moved != board).any((1, 2))
+        return jnp.where(can, _worth(moved, goal), -GOAL_WORTH).max()
+
+    return jax.vmap(prospect)(boards)
+
+
+def _merges(board: jax.Array) -> jax.Array:
+    """int32[4]: the pairs that merge by each of the four moves."""
+    return (board > 0).sum() - (_slid(board) > 0).sum((1, 2))
 
 
 def _slid(board: jax.Array) -> jax.Array:

@@ -99,17 +99,38 @@ class IceSlideMaze(TileEnvironment):
         lost = text.encode("no way leads to the flag any more")
         return Texts(board, facts, text.concat(text.when(reachable, way), text.when(~reachable, lost)))
 
+    def exercised(self, state: Ice, action: jax.Array, after: Ice) -> dict[str, jax.Array]:
+        left, lefts, blocked = _choices(state)
+        away = lambda state: jnp.abs(state.flag - state.agent).sum()  # noqa: E731
+        towards = (state.flag - state.agent) @ jnp.asarray(grids.STEPS)[action] > 0
+        far = jnp.abs(after.agent - state.agent).sum() > 1
+        onward = lefts[action] < left
+        return {
+            "locate_agent": towards,
+            "model_sliding_gravity": far & (lefts[action] <= jnp.minimum(left, LONGEST_WAY)),
+            "predict_collision": (blocked.sum() > 1) & ~blocked[action],
+            # What seems a way round.
+            "search_lookahead": onward & (away(after) >= away(state)),
+            "plan_path": onward,
+        }
+
     def expert(self, key: jax.Array, state: Ice) -> jax.Array:
         """A first slide of a shortest way."""
-        field = _slides_left(state.rocks, state.side, state.flag).reshape(-1)
-        here = state.agent[0] * SIDE + state.agent[1]
-        ends = _ends(state.rocks, state.side)[:, here]
-        return grids.random_argmin(key, field[ends] + (ends == here))
+        _, lefts, blocked = _choices(state)
+        return grids.random_argmin(key, lefts + blocked)
 
     def _after(self, state: Ice, action: jax.Array) -> jax.Array:
         """int32[2]: where the slide ends."""
         end = _ends(state.rocks, state.side)[action, state.agent[0] * SIDE + state.agent[1]]
         return jnp.stack(jnp.divmod(end, SIDE))
+
+
+def _choices(state: Ice) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Slides to the flag from here int32[] and after each move int32[4]; which moves are blocked bool[4]."""
+    field = _slides_left(state.rocks, state.side, state.flag).reshape(-1)
+    here = state.agent[0] * SIDE + state.agent[1]
+    ends = _ends(state.rocks, state.side)[:, here]
+    return field[here], field[ends], ends == here
 
 
 def _ends(rocks: jax.Array, side: jax.Array) -> jax.Array:

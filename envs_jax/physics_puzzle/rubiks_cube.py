@@ -137,8 +137,24 @@ class RubiksCube(TileEnvironment):
         left = text.concat(text.number(state.depth, 2), text.encode(" turns are enough"))
         return Texts(faces, state_words, left)
 
+    def exercised(self, state: Cube, action: jax.Array, after: Cube) -> dict[str, jax.Array]:
+        onward = after.depth < state.depth
+        return {
+            "recognise_colour": _alike(after) > _alike(state),
+            # The face is right, if not how far it turns.
+            "reason_3d": after.depth <= state.depth,
+            "track_permutation": onward,
+            "search_lookahead": onward & (after.depth > 0),
+        }
+
     def expert(self, key: jax.Array, state: Cube) -> jax.Array:
         return state.way[jnp.maximum(state.depth - 1, 0)].astype(jnp.int32)
+
+
+def _alike(state: Cube) -> jax.Array:
+    """int32[]: the pairs of stickers of one face that have the same colour."""
+    faces = state.stickers.reshape(-1, 4)
+    return (faces[:, :, None] == faces[:, None, :]).sum() // 2
 
 
 def _turned(state: Cube, move: jax.Array) -> Cube:

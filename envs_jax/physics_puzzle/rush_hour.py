@@ -165,6 +165,23 @@ class RushHour(TileEnvironment):
         )
         return Texts(board, facts, hint)
 
+    def exercised(self, state: CarPark, action: jax.Array, after: CarPark) -> dict[str, jax.Array]:
+        vehicle, step = jnp.divmod(action, len(STEPS))
+        low, high = _reach(state)
+        one_way = (low == state.start) | (high == state.start)
+        red_goes = (vehicle == 0) & (jnp.asarray(STEPS)[step] > 0)
+        crosses = state.vertical & (state.lane > state.start[0])
+        half = len(STEPS) // 2
+        return {
+            "recognise_colour": red_goes | _in_way(state)[vehicle],
+            # The next vehicle of the way goes to the right side, if not as far.
+            "read_orientation": (state.depth > 0) & (action // half == _next(state) // half),
+            "predict_collision": one_way[vehicle],
+            "search_lookahead": after.depth < state.depth,
+            # It might shut the red car in and does not.
+            "detect_deadlock": crosses[vehicle] & ~_in_way(after)[vehicle],
+        }
+
     def expert(self, key: jax.Array, state: CarPark) -> jax.Array:
         return _next(state).astype(jnp.int32)
 
@@ -172,6 +189,13 @@ class RushHour(TileEnvironment):
 def _next(state: CarPark) -> jax.Array:
     """int8[]: the next move of the way."""
     return state.way[jnp.maximum(state.depth - 1, 0)]
+
+
+def _in_way(state: CarPark) -> jax.Array:
+    """bool[12]: the vehicles between the red car and the exit."""
+    row = state.lane[0]
+    covers = (state.start <= row) & (row < state.start + state.length)
+    return state.vertical & covers & (state.lane > state.start[0])
 
 
 def _covered(state: CarPark) -> tuple[jax.Array, jax.Array]:

@@ -118,6 +118,20 @@ class HiddenSwitches(TileEnvironment):
         hint = text.concat(text.encode("flips to the goal: "), text.number(state.plan.sum(), 1))
         return Texts(board, facts, hint)
 
+    def exercised(self, state: Switches, action: jax.Array, after: Switches) -> dict[str, jax.Array]:
+        flipped = jnp.arange(MOST) == action
+        new = (flipped & ~state.tried).any()
+        known = (state.tried | ~state.plan).all()
+        wanted = (flipped & state.plan & state.tried).any()
+        wrong = lambda state: (state.lamps != state.goal).sum()  # noqa: E731
+        return {
+            "infer_hidden_dynamics": wanted,
+            "query_actively": new & ~known,
+            "explore_systematically": new,
+            # It helps only together with the flips to come.
+            "compute_modular": wanted & known & (wrong(after) >= wrong(state)),
+        }
+
     def expert(self, key: jax.Array, state: Switches) -> jax.Array:
         """Tries each switch, then flips those that lead to the goal."""
         untried = ~state.tried & (jnp.arange(MOST) < state.count)

@@ -139,6 +139,20 @@ class Jugs(TileEnvironment):
             text.concat(text.when(reachable, way), text.when(~reachable, lost)),
         )
 
+    def exercised(self, state: Water, action: jax.Array, after: Water) -> dict[str, jax.Array]:
+        field = _moves_to(state.goal, state.capacity)
+        onward = field[(after.levels * PLACES).sum()] < field[(state.levels * PLACES).sum()]
+        rises, falls = after.levels > state.levels, after.levels < state.levels
+        full = rises & (after.levels == state.capacity)
+        # A pour that adds to what there was, or leaves a rest.
+        sums = (rises & (state.levels > 0)).any() | (falls & (after.levels > 0)).any()
+        return {
+            "read_gauge_status": ((rises | falls) & (after.levels == state.goal)).any(),
+            "read_digit": onward & full.any(),
+            "compute_arithmetic": onward & rises.any() & falls.any() & sums,
+            "search_lookahead": onward,
+        }
+
     def expert(self, key: jax.Array, state: Water) -> jax.Array:
         """A first move of a shortest way."""
         after = _after(state.levels, state.capacity, jnp.asarray(MOVES))

@@ -102,11 +102,9 @@ class PegSolitaire(TileEnvironment):
 
     def transition(self, key: jax.Array, state: Pegs, action: jax.Array) -> tuple[Pegs, jax.Array, jax.Array]:
         jump = _index(state, action)
-        start, over, end = jnp.asarray(JUMPS)[state.scale, jump]
-        pegs = state.pegs.at[jnp.stack([start, over])].set(False).at[end].set(True)
-        follows = (state.depth > 0) & (jump == _next(state))
-        after = replace(state, pegs=pegs, depth=jnp.where(follows, state.depth - 1, 0))
-        solved = pegs.sum() == 1
+        after = _jumped(state, jump)
+        after = replace(after, depth=jnp.where(_follows(state, jump), state.depth - 1, 0))
+        solved = after.pegs.sum() == 1
         return after, solved.astype(jnp.float32), solved | ~_possible(after).any()
 
     def symbolic(self, state: Pegs) -> jax.Array:
@@ -133,6 +131,18 @@ class PegSolitaire(TileEnvironment):
         )
         return Texts(board, facts, text.when(state.depth > 0, hint))
 
+    def exercised(self, state: Pegs, action: jax.Array, after: Pegs) -> dict[str, jax.Array]:
+        possible, jump = _possible(state), _index(state, action)
+        stuck = jax.vmap(lambda jump: ~_possible(_jumped(state, jump)).any())(jnp.arange(WIDTH))
+        dead = possible & stuck & (state.pegs.sum() > 2)
+        return {
+            # Along a row the numbers could be counted on.
+            "index_cell": jnp.abs(action[1] - action[0]) > 2,
+            "search_lookahead": _follows(state, jump) | (after.pegs.sum() == 1),
+            "detect_deadlock": dead.any() & ~dead[jump],
+            "predict_move_effect": _possible(after).sum() >= possible.sum(),
+        }
+
     def expert(self, key: jax.Array, state: Pegs) -> jax.Array:
         any_jump = jnp.where(_possible(state), jax.random.uniform(key, (WIDTH,)), -1.0).argmax()
         jump = jnp.where(state.depth > 0, _next(state), any_jump)
@@ -143,6 +153,16 @@ class PegSolitaire(TileEnvironment):
 def _next(state: Pegs) -> jax.Array:
     """int8[]: the next jump of the way, if any is left."""
     return state.way[jnp.maximum(state.depth - 1, 0)]
+
+
+def _follows(state: Pegs, jump: jax.Array) -> jax.Array:
+    return (state.depth > 0) & (jump == _next(state))
+
+
+def _jumped(state: Pegs, jump: jax.Array) -> Pegs:
+    """The pegs after a jump."""
+    start, over, end = jnp.asarray(JUMPS)[state.scale, jump]
+    return replace(state, pegs=state.pegs.at[jnp.stack([start, over])].set(False).at[end].set(True))
 
 
 def _possible(state: Pegs) -> jax.Array:

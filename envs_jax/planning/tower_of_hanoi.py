@@ -113,18 +113,35 @@ class TowerOfHanoi(TileEnvironment):
         hint = text.concat(text.encode("the largest disk to bring is "), text.number(largest, 1))
         return Texts(board, facts, hint)
 
-    def expert(self, key: jax.Array, state: Tower) -> jax.Array:
-        def place(target: jax.Array, disk: jax.Array) -> tuple[jax.Array, jax.Array]:
-            """From the largest disk down: where it must be, and the move if it is not there."""
-            peg = state.peg[disk].astype(jnp.int32)
-            wrong = (peg >= 0) & (peg != target)
-            move = jnp.where(wrong, jnp.stack([peg, target]), -1)
-            return jnp.where(wrong, sum(range(PEGS)) - peg - target, target), move
+    def exercised(self, state: Tower, action: jax.Array, after: Tower) -> dict[str, jax.Array]:
+        moved = after.peg != state.peg
+        larger = jnp.arange(MOST) >= moved.argmax()
+        home = (after.peg == after.goal) | (after.peg < 0)
+        return {
+            "compare_sort": _top(state, action[1]) < MOST,
+            # A disk comes to where it stays, with all larger ones.
+            "decompose_subgoals": moved.any() & (home | ~larger).all(),
+            "search_lookahead": (action == _best_move(state)).all(),
+        }
 
-        _, moves = jax.lax.scan(place, state.goal, jnp.arange(MOST)[::-1])
-        # The smallest disk that is wrong can move: all smaller ones are out of its way.
-        last = MOST - 1 - (moves[::-1, 0] >= 0).argmax()
-        return moves[last]
+    def expert(self, key: jax.Array, state: Tower) -> jax.Array:
+        return _best_move(state)
+
+
+def _best_move(state: Tower) -> jax.Array:
+    """int32[2]: from which peg to which."""
+
+    def place(target: jax.Array, disk: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """From the largest disk down: where it must be, and the move if it is not there."""
+        peg = state.peg[disk].astype(jnp.int32)
+        wrong = (peg >= 0) & (peg != target)
+        move = jnp.where(wrong, jnp.stack([peg, target]), -1)
+        return jnp.where(wrong, sum(range(PEGS)) - peg - target, target), move
+
+    _, moves = jax.lax.scan(place, state.goal, jnp.arange(MOST)[::-1])
+    # The smallest disk that is wrong can move: all smaller ones are out of its way.
+    last = MOST - 1 - (moves[::-1, 0] >= 0).argmax()
+    return moves[last]
 
 
 def _top(state: Tower, peg: jax.Array) -> jax.Array:

@@ -114,6 +114,18 @@ class Arc1D(TileEnvironment):
         count = text.concat(text.number(state.pairs, 1), text.encode(" pairs, cells "), text.number(cols, 2))
         return Texts(board, count, text.choose(state.kind, KINDS))
 
+    def exercised(self, state: Strips, action: jax.Array, after: Strips) -> dict[str, jax.Array]:
+        asked, answer = state.before[PAIRS].astype(jnp.int32), jnp.maximum(action, 0)
+        # The rules of the list, right or wrong, that would have made this answer.
+        rules = _rewritten(asked, state.length)
+        made = (rules == answer).all(1) & (answer != asked).any()
+        return {
+            "induce_pattern": (answer == state.answer).all(),
+            "recognise_colour": (jnp.sort(answer) == jnp.sort(state.answer)).all(),
+            "compare_panels": (made & (state.kind == KIND_OF_RULE)).any(),
+            "simulate_rule": made.any(),
+        }
+
     def expert(self, key: jax.Array, state: Strips) -> jax.Array:
         return _answer(state)
 

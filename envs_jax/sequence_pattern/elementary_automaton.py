@@ -104,6 +104,21 @@ class ElementaryAutomaton(TileEnvironment):
         filled = text.number(_stepped(state.rule, state.row, state.width).sum(), 2)
         return Texts(board, size, text.concat(text.encode("filled cells in the first ? row: "), filled))
 
+    def exercised(self, state: Automaton, action: jax.Array, after: Automaton) -> dict[str, jax.Array]:
+        right, first = action == _answer(state), jnp.arange(WIDTH * STEPS) < state.width
+        row, col = jnp.indices((STEPS, WIDTH))
+        asked = (row < state.steps) & (col < state.width)
+        below = asked & (action[jnp.where(asked, row * state.width + col, 0)] == 1)
+        above = jnp.concatenate([state.row[None], below[:-1]])
+        # Where an answered row is not what the patterns make of the one above it, be that right or not.
+        breaks = asked & (jax.vmap(_stepped, (None, 0, None))(state.rule, above, state.width) != below)
+        return {
+            "read_symbol": 4 * (first & right).sum() >= 3 * state.width,
+            "simulate_rule": right.all(),
+            "compare_panels": 10 * breaks.sum() <= asked.sum(),
+            "index_cell": (right | ~first).all(),
+        }
+
     def expert(self, key: jax.Array, state: Automaton) -> jax.Array:
         return _answer(state)
 

@@ -78,6 +78,17 @@ class GameOfLife(TileEnvironment):
         after = text.concat(text.encode("live cells at the end "), text.number(_evolved(state).sum(), 2))
         return Texts(text.concat(steps, text.encode("\n"), rows), count, after)
 
+    def exercised(self, state: Life, action: jax.Array, after: Life) -> dict[str, jax.Array]:
+        goal = _answer(state)
+        wrong = (action != goal).sum()
+        live = (action > 0) | (goal > 0)
+        return {
+            # Nearly each cell has the fate that the count of those around it gives.
+            "count_objects": 10 * wrong <= state.side**2,
+            "simulate_rule": wrong == 0,
+            "index_cell": 2 * wrong <= live.sum(),
+        }
+
     def expert(self, key: jax.Array, state: Life) -> jax.Array:
         return _answer(state)
 

@@ -100,20 +100,35 @@ class LangtonAnt(TileEnvironment):
         )
         return Texts(board, steps, hint)
 
+    def exercised(self, state: Ant, action: jax.Array, after: Ant) -> dict[str, jax.Array]:
+        sooner = _walked(replace(state, steps=state.steps - 1))
+        there = _ahead(sooner)
+        right = action == _answer(there)
+        on_track = jnp.stack([action == _answer(ant) for ant in (sooner, there, _ahead(there))])
+        return {
+            "read_orientation": right[2] & right[:2].any(),
+            "recognise_colour": on_track.all(1).any(),  # the turns are right, the steps miscounted by one
+            "simulate_rule": right.all(),
+            "convert_frames": right[:2].all(),
+        }
+
     def expert(self, key: jax.Array, state: Ant) -> jax.Array:
         return _answer(_walked(state))
+
+
+def _ahead(ant: Ant) -> Ant:
+    """The state after one step."""
+    row, col = ant.cell
+    heading = (ant.heading + jnp.where(ant.black[row, col], -1, 1)) % 4
+    cell = (ant.cell + jnp.asarray(STEPS)[heading]) % ant.side
+    return replace(ant, black=ant.black ^ grids.mask_at(SIDE, ant.cell), cell=cell, heading=heading)
 
 
 def _walked(state: Ant) -> Ant:
     """The state after its steps."""
 
     def step(number: jax.Array, ant: Ant) -> Ant:
-        row, col = ant.cell
-        heading = (ant.heading + jnp.where(ant.black[row, col], -1, 1)) % 4
-        cell = (ant.cell + jnp.asarray(STEPS)[heading]) % ant.side
-        black = ant.black ^ grids.mask_at(SIDE, ant.cell)
-        after = replace(ant, black=black, cell=cell, heading=heading)
-        return jax.tree.map(lambda new, old: jnp.where(number < ant.steps, new, old), after, ant)
+        return jax.tree.map(lambda new, old: jnp.where(number < ant.steps, new, old), _ahead(ant), ant)
 
     return jax.lax.fori_loop(0, int(MOST[-1]), step, state)
 

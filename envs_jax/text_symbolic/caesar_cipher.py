@@ -100,6 +100,19 @@ class CaesarCipher(TileEnvironment):
         hint = text.concat(text.encode("go back by "), text.number(state.shift, 2), text.encode(" places"))
         return Texts(text.concat(words, pair), size, hint)
 
+    def exercised(self, state: Cipher, action: jax.Array, after: Cipher) -> dict[str, jax.Array]:
+        letters, right = state.letters.reshape(-1).astype(jnp.int32), _decoded(state)
+        there = right >= 0
+        back = (letters - action) % len(ALPHABET)
+        shift = jnp.arange(1, len(ALPHABET))
+        alike = ((back == shift[:, None]) & there).sum(1).max()
+        wraps = there & (letters < state.shift)
+        return {
+            "read_letter": 4 * alike >= 3 * there.sum(),
+            "compute_modular": wraps.any() & ((action == right) | ~wraps).all(),
+            "transform_string": alike == there.sum(),
+        }
+
     def expert(self, key: jax.Array, state: Cipher) -> jax.Array:
         return _decoded(state)
 

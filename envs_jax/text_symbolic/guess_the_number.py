@@ -95,6 +95,18 @@ class GuessTheNumber(TileEnvironment):
         parity = text.choose(state.number % 2, ("the number is even", "the number is odd"))
         return Texts(text.concat(line, left), count, parity)
 
+    def exercised(self, state: Line, action: jax.Array, after: Line) -> dict[str, jax.Array]:
+        guess, length = action[0], state.last - state.first + 1
+        count = state.high - state.low + 1
+        halved = 2 * count <= length
+        miss = jnp.maximum(jnp.maximum(state.low - guess, guess - state.high), 0)
+        uneven = jnp.abs(state.low + state.high - 2 * guess)
+        return {
+            "read_gauge_status": halved & (10 * miss <= length),
+            "query_actively": (count > 1) & (uneven <= jnp.maximum(count // 4, 1)),
+            "compare_sort": halved & (miss == 0),
+        }
+
     def expert(self, key: jax.Array, state: Line) -> jax.Array:
         """A middle of what is left."""
         middle = state.low + (state.high - state.low + jax.random.randint(key, (), 0, 2)) // 2

@@ -127,6 +127,24 @@ class Mastermind(TileEnvironment):
         )
         return Texts(rows, facts, hint)
 
+    def exercised(self, state: Pegs, action: jax.Array, after: Pegs) -> dict[str, jax.Array]:
+        row = jnp.arange(ROWS)
+        found, unused = _judged(state.guesses, action), row >= state.used
+        black, fits = found[:, 0] == state.pins[:, 0], (found == state.pins).all(1)
+        codes, possible = _possible(state)
+        pins = _judged(action, codes)
+        told = jnp.asarray(PIN_TILES)[pins[:, 0], pins[:, 1]]
+        alike = jnp.zeros(SWATCH, jnp.int32).at[told].add(possible.astype(jnp.int32))
+        count = possible.sum()
+        return {
+            "recognise_colour": (black | unused).all(),
+            # Few possible codes are left on average.
+            "query_actively": (count > 1) & ((alike**2).sum() <= count * jnp.maximum(count / 6, 1.5)),
+            "deduce_logic": (fits | unused).all(),
+            "track_hidden_state": (state.used > 1) & (fits | (row >= state.used - 1)).all(),
+            "count_objects": ((found.sum(1) == state.pins.sum(1)) | unused).all(),
+        }
+
     def expert(self, key: jax.Array, state: Pegs) -> jax.Array:
         """A random one of the codes that are still possible."""
         codes, fits = _possible(state)

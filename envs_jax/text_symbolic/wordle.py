@@ -112,6 +112,25 @@ class Wordle(TileEnvironment):
         initial = jnp.asarray(WORDS)[state.answer, 0]
         return Texts(board, made, text.concat(text.encode("it begins with "), text.choose(initial, ALPHABET)))
 
+    def exercised(self, state: Guesses, action: jax.Array, after: Guesses) -> dict[str, jax.Array]:
+        words, guess = jnp.asarray(WORDS), action.astype(jnp.int8)
+        green = jnp.where(state.marks == GREEN, state.letters, -1).max(0)
+        shown = state.letters[..., None] == jnp.arange(len(ALPHABET))
+        grey = (state.marks == GREY)[..., None]
+        out = (shown & grey).any((0, 1)) & ~(shown & ~grey).any((0, 1))
+        possible = _possible(state)
+        told = marks(guess, words) @ jnp.asarray(WEIGHTS)
+        alike = jnp.zeros(3**LENGTH, jnp.int32).at[told].add(possible.astype(jnp.int32))
+        count = possible.sum()
+        return {
+            "read_letter": out.any() & ~out[action].any(),
+            "recognise_colour": (green >= 0).any() & ((green < 0) | (green == guess)).all(),
+            # Few possible answers are left on average.
+            "query_actively": (count > 1) & ((alike**2).sum() <= count * jnp.maximum(count / 12, 1.5)),
+            "search_lexicon": (possible & (words == guess).all(1)).any(),
+            "deduce_logic": _fitting(state, guess[None]).all(),
+        }
+
     def expert(self, key: jax.Array, state: Guesses) -> jax.Array:
         """The word of the list that leaves the fewest possible answers on average, better a possible one."""
         fits = _possible(state)
@@ -125,5 +144,10 @@ class Wordle(TileEnvironment):
 
 def _possible(state: Guesses) -> jax.Array:
     """bool[words]: the words of the list that would have got the same marks."""
-    same = (marks(state.letters[:, None], jnp.asarray(WORDS)) == state.marks[:, None]).all(-1)
+    return _fitting(state, jnp.asarray(WORDS))
+
+
+def _fitting(state: Guesses, words: jax.Array) -> jax.Array:
+    """bool[N]: which of the words int8[N, 5] would have got the same marks."""
+    same = (marks(state.letters[:, None], words) == state.marks[:, None]).all(-1)
     return (same | (jnp.arange(ROWS) >= state.used)[:, None]).all(0)
