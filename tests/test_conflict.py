@@ -32,8 +32,8 @@ def test_every_environment_has_a_gradient_of_its_own(agent: Agent, whole: np.nda
 def test_rounds_are_averaged_and_each_counts(agent: Agent, learner: Learner, whole: np.ndarray) -> None:
     two = environment_gradients(agent, learner, replace(CONFIG, rounds=2))
     assert not np.allclose(two, whole)
-    other = 2 * two - whole  # the gradient of the second round alone
-    assert (np.linalg.norm(other, axis=1) > 0).all()
+    other = 2 * two - whole  # the gradient of the second round alone: no group's returns may differ in one
+    assert (np.linalg.norm(other, axis=1) > 0).any()
     again = environment_gradients(agent, learner, CONFIG)
     assert np.array_equal(again, whole)
 

@@ -10,6 +10,7 @@ import pytest
 import tiny
 from fake_endpoint import answer, serve
 from PIL import Image
+from toy import Countdown
 
 import jaxenv
 from jaxenv.selection import SelectionConfig
@@ -59,7 +60,7 @@ def test_profiles_are_of_what_was_done(made: Path) -> None:
 
 
 def test_pictures_are_drawn(made: Path) -> None:
-    for name in ("gradients", "similarity", "coverage"):
+    for name in ("gradients", "similarity", "coverage", *(f"graphs/{name}" for name in tiny.ENVS.split(","))):
         with Image.open(made / f"{name}.png") as picture:
             assert min(picture.size) > 200
 
@@ -87,7 +88,6 @@ def test_a_model_behind_an_endpoint_may_annotate(random_model: Path, tmp_path: P
     ("change", "line"),
     [
         ({"k": 3}, "k: 3 is not in 1..2, the size of the pool"),
-        ({"pool": "maze_2d,nim"}, "annotator: nim of the pool do not tell"),
         ({"trajectories": 3}, "trajectories: 3 are not a multiple of gradients.group_size, 4"),
         ({"pool": "maze"}, "no environment set 'maze'; did you mean"),
     ],
@@ -96,3 +96,8 @@ def test_what_cannot_be_is_one_line(change: dict, line: str, random_model: Path,
     with pytest.raises(ValueError, match=line):
         select.main(dataclasses.replace(CONFIG, model=str(random_model), out=tmp_path / "out", **change))
     assert not (tmp_path / "out").exists()
+
+
+def test_environments_that_do_not_tell_are_named() -> None:
+    with pytest.raises(ValueError, match="annotator: toy_countdown of the pool do not tell"):
+        select.check_told([*tiny.environments(), Countdown()])

@@ -1,7 +1,6 @@
 """Pictures of a run, drawn from its metrics."""
 
 import math
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ TOTALS = {
 LINE, INK, FAINT = "#2a6f97", "#2b2d31", "#8d9299"
 HARNESS = ["#ffffff", "#f6ecd2", "#efd9a7", "#e5c077", "#d9a441"]  # H0 .. H4: the darker, the less help
 COLUMNS = 4
-MOST_NUMBERED = 16  # rows of a heat map whose numbers can be read
 
 
 def learning_curves(run_dir: str | Path) -> Path:
@@ -108,35 +106,3 @@ def _environment(axis: Axes, name: str, series: dict[str, tuple[np.ndarray, np.n
     moved = steps[np.flatnonzero(np.diff(scale)) + 1]
     axis.plot(moved, np.ones_like(moved), "|", color=INK, markersize=7, clip_on=False)
     axis.set_title(f"H{int(harness[-1])}, scale {int(scale[-1])}", loc="right", fontsize=8.5, color=FAINT)
-
-
-def heatmap(values: np.ndarray, names: Sequence[str], title: str, path: str | Path) -> None:
-    """Draw float[n, n] in -1..1 with a name a row and column as a PNG, with the numbers where they fit."""
-    side = 2.2 + 0.32 * len(names)
-    figure = Figure(figsize=(side + 0.8, side), dpi=110, layout="constrained")
-    axis = figure.subplots()
-    shown = axis.imshow(values, cmap="RdBu", vmin=-1, vmax=1)
-    axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7, color=INK)
-    axis.set_yticks(range(len(names)), names, fontsize=7, color=INK)
-    if len(names) <= MOST_NUMBERED:
-        for (row, column), value in np.ndenumerate(values):
-            ink = "white" if abs(value) > 0.6 else INK
-            axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=ink)
-    axis.set_title(title, loc="left", fontsize=9.5, color=INK)
-    figure.colorbar(shown, shrink=0.7).ax.tick_params(labelsize=7)
-    figure.savefig(path)
-
-
-def coverage_curves(curves: Mapping[str, Sequence[float]], path: str | Path) -> None:
-    """Draw the share of the core abilities covered by the first n environments, a line a name, as a PNG."""
-    figure = Figure(figsize=(5.2, 3.2), dpi=110, layout="constrained")
-    axis = figure.subplots()
-    for name, curve in curves.items():
-        axis.plot(range(len(curve) + 1), [0, *curve], marker="o", markersize=2.5, linewidth=1.2, label=name)
-    axis.set_xlabel("environments", fontsize=9, color=INK)
-    axis.set_title("core abilities covered", loc="left", fontsize=9.5, color=INK)
-    axis.set_ylim(0, 1.03)
-    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axis.legend(fontsize=8, frameon=False)
-    axis.tick_params(labelsize=8, colors=INK)
-    figure.savefig(path)

@@ -15,17 +15,18 @@ from rich.console import Console
 from rich.table import Table
 
 import jaxenv
+from jaxenv.abilities import definitions
 from jaxenv.environment import Environment, Level
-from jaxenv.selection import Selection, SelectionConfig, cosines, select, similarity
+from jaxenv.selection import Profile, Selection, SelectionConfig, cosines, select, similarity
 from train.agent import SMALL_POLICY, Agent, Observation, make_agent
 from train.annotation import chat_annotator
 from train.annotation.chat_annotator import AnnotatorConfig
+from train.annotation.figures import ability_graph, coverage_curves, heatmap
 from train.annotation.profiles import Exercised, make_profiles, to_json
 from train.annotation.recorder import Recorder, play_experts, traced, transcripts
 from train.cli import run
 from train.conflict import GradientConfig, environment_gradients
 from train.learner import Learner, LearnerConfig
-from train.plots import coverage_curves, heatmap
 from train.policy.weights import LoadConfig
 from train.turns import ActorConfig
 
@@ -77,7 +78,7 @@ def main(config: SelectConfig) -> None:
         raise ValueError(f"k: {config.k} is not in 1..{len(names)}, the size of the pool")
     agent = _agent(config)
     if config.annotator == "trace":
-        _check_told(agent.mixture.envs)
+        check_told(agent.mixture.envs)
     print("playing")
     profiles = make_profiles(*_episodes(agent, config), config.selection)
     print("taking gradients")
@@ -89,8 +90,6 @@ def main(config: SelectConfig) -> None:
     core = np.stack([each.core for each in profiles])
     chosen = select(core, alike, agree, config.selection, config.k)
     _write_set(config, names, chosen, hashlib.sha256(told.encode()).hexdigest())
-    heatmap(agree, names, "cosine of gradients", config.out / "gradients.png")
-    heatmap(alike, names, "similarity of profiles", config.out / "similarity.png")
     ablations = {
         "all terms": config.selection,
         "without redundancy": replace(config.selection, redundancy=0.0),
@@ -98,7 +97,7 @@ def main(config: SelectConfig) -> None:
         "coverage alone": replace(config.selection, redundancy=0.0, conflict=0.0),
     }
     curves = {name: select(core, alike, agree, terms).covered for name, terms in ablations.items()}
-    coverage_curves(curves, config.out / "coverage.png")
+    _draw(config.out, names, profiles, alike, agree, curves)
     _show(names, chosen, curves)
     print(f"--env-set {config.out / config.name}.toml trains on it")
 
@@ -121,7 +120,8 @@ def _agent(config: SelectConfig) -> Agent:
     return replace(agent, mixture=recorder)
 
 
-def _check_told(envs: Sequence[Environment]) -> None:
+def check_told(envs: Sequence[Environment]) -> None:
+    """Raises ValueError where an environment does not tell which abilities an action exercises."""
     silent = [env.id for env in envs if type(env).exercised is Environment.exercised]
     if silent:
         raise ValueError(
@@ -187,6 +187,22 @@ def _write_set(config: SelectConfig, names: Sequence[str], chosen: Selection, di
         *(f"{name} = {value}" for name, value in asdict(config.selection).items()),
     ]
     (config.out / f"{config.name}.toml").write_text("\n".join(lines) + "\n")
+
+
+def _draw(
+    out: Path,
+    names: Sequence[str],
+    profiles: Sequence[Profile],
+    alike: np.ndarray,
+    agree: np.ndarray,
+    curves: dict[str, list[float]],
+) -> None:
+    heatmap(agree, names, "cosine of gradients", out / "gradients.png")
+    heatmap(alike, names, "similarity of profiles", out / "similarity.png")
+    coverage_curves(curves, out / "coverage.png")
+    (out / "graphs").mkdir(exist_ok=True)
+    for name, profile in zip(names, profiles, strict=True):
+        ability_graph(profile, list(definitions()), name, out / "graphs" / f"{name}.png")
 
 
 def _show(names: Sequence[str], chosen: Selection, curves: dict[str, list[float]]) -> None:
