@@ -35,15 +35,16 @@ def subject(env_id: str) -> Subject:
 
 def cases() -> list[Any]:
     """Every check of every environment. Those that compile all again, alone or without jit, take longer than
-    all else together: beyond the main job's twelve they are left to the exhaustive run."""
+    all else together: beyond the main job's twelve they are left to the exhaustive run, and so is what each
+    ability takes, which seldom breaks."""
+    seldom = (checks.check_eager, checks.check_single, checks.check_abilities)
+    main_job = jaxenv.env_set("core12")
     return [
         pytest.param(
             env_id,
             check,
             id=f"{env_id}-{check.__name__}",
-            marks=pytest.mark.exhaustive
-            if check in (checks.check_eager, checks.check_single) and env_id not in jaxenv.env_set("core12")
-            else (),
+            marks=pytest.mark.exhaustive if check in seldom and env_id not in main_job else (),
         )
         for env_id in jaxenv.ids()
         for check in testing.CHECKS
