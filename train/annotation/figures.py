@@ -65,7 +65,7 @@ def ability_graph(profile: Profile, abilities: Sequence[str], title: str, path: 
     axis.scatter(*places.T, s=sizes, c=fill, edgecolors=LINE, zorder=3)
     for ability, (x, y) in zip(used, 1.14 * places, strict=True):
         side = "left" if x > 0.1 else "right" if x < -0.1 else "center"
-        axis.text(x, y, abilities[ability], ha=side, va="center", fontsize=8, color=INK)
+        axis.text(x, y, abilities[int(ability)], ha=side, va="center", fontsize=8, color=INK)
     axis.set(xlim=(-2.2, 2.2), ylim=(-1.35, 1.35), aspect="equal")
     axis.axis("off")
     axis.set_title(title, loc="left", fontsize=9.5, color=INK)
