@@ -54,16 +54,18 @@ def ability_graph(profile: Profile, abilities: Sequence[str], title: str, path: 
     places = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     figure = Figure(figsize=(7.2, 5.6), dpi=110, layout="constrained")
     axis = figure.subplots()
-    for one, start in zip(used, places, strict=True):
-        for other, end in zip(used, places, strict=True):
-            share = profile.transitions[one, other]
-            if share >= SHOWN and one != other:
-                arrow = {"arrowstyle": "->", "color": INK, "alpha": float(share), "shrinkA": 9, "shrinkB": 9}
-                axis.annotate("", end, start, arrowprops=arrow | {"connectionstyle": "arc3,rad=0.12"})
     sizes = 80 + 2500 * profile.frequencies[used]
+    radii = np.sqrt(sizes) / 2 + 1  # points
+    for i, one in enumerate(used):
+        for j, other in enumerate(used):
+            share = float(profile.transitions[one, other])
+            if share >= SHOWN and i != j:
+                ends = {"shrinkA": radii[i], "shrinkB": radii[j], "connectionstyle": "arc3,rad=0.12"}
+                arrow = {"arrowstyle": "->", "color": INK, "alpha": share} | ends
+                axis.annotate("", places[j], places[i], arrowprops=arrow)
     fill = [LINE if profile.core[ability] else "white" for ability in used]
     axis.scatter(*places.T, s=sizes, c=fill, edgecolors=LINE, zorder=3)
-    for ability, (x, y) in zip(used, 1.14 * places, strict=True):
+    for ability, (x, y) in zip(used, 1.2 * places, strict=True):
         side = "left" if x > 0.1 else "right" if x < -0.1 else "center"
         axis.text(x, y, abilities[int(ability)], ha=side, va="center", fontsize=8, color=INK)
     axis.set(xlim=(-2.2, 2.2), ylim=(-1.35, 1.35), aspect="equal")
