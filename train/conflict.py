@@ -11,7 +11,7 @@ import numpy as np
 from jaxenv.environment import Level
 from train.agent import Agent
 from train.experience import CreditConfig, make_experience
-from train.learner import Learner
+from train.learner import Learner, LearnerState
 from train.policy.weights import Params
 from train.rollout import Rollout
 
@@ -44,20 +44,20 @@ def environment_gradients(agent: Agent, learner: Learner, config: GradientConfig
         by_environment(_play(agent, config, jax.random.fold_in(key, r)), agent.mixture.slots)
         for r in range(config.rounds)
     ]
+    state = learner.init(agent.policy.params)
     return np.stack(
         [
-            np.mean([_gradient(agent, learner, part, config, project_key) for part in parts], axis=0)
+            np.mean([_gradient(learner, state, part, config, project_key) for part in parts], axis=0)
             for parts in zip(*rounds, strict=True)
         ]
     )
 
 
 def _gradient(
-    agent: Agent, learner: Learner, rollout: Rollout, config: GradientConfig, key: jax.Array
+    learner: Learner, state: LearnerState, rollout: Rollout, config: GradientConfig, key: jax.Array
 ) -> np.ndarray:
     """float32[D]: the gradient on a rollout of one environment, projected."""
-    state, rows = learner.init(agent.policy.params), np.zeros(agent.mixture.slots, int)
-    rng = np.random.default_rng(config.seed)
+    rng, rows = np.random.default_rng(config.seed), np.zeros(len(rollout.returns), int)
     learnt = make_experience(rollout, config.group_size, len(rollout.turns), rng, rows, config.credit)
     gradient = learner.zeros(state.params)[0]
     if learnt.packs:
