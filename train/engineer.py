@@ -74,7 +74,7 @@ class EngineerConfig:
     """Boards of a step."""
     minibatches: int = 2
     """Parts of a step's answers; each makes an update."""
-    learning_rate: float = 2e-4
+    learning_rate: float = 5e-5
     """Step size of Adam after the warm-up."""
     warmup_steps: int = 5
     """Steps over which the step size rises from 0."""

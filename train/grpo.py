@@ -56,7 +56,7 @@ class GRPOConfig:
     picture in every turn, of which nothing is read twice, and learns from it as one row."""
     memory: int = 0
     """Turns whose answers the prompt names, each with whether it was rejected, in the context of a turn."""
-    steps: int = 50
+    steps: int = 56
     """Training steps."""
     out: Path = Path("runs/grpo")
     """Directory of the run; it must not hold another run."""
