@@ -36,6 +36,27 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
     return Groups(config, log)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    """A report carries the peer that its test compares with, to the summary in the main process."""
+    report = yield
+    report.user_properties += [("peer", mark.args) for mark in item.iter_markers("peer")]
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Which types agree with which independent implementation."""
+    passed = terminalreporter.stats.get("passed", ())
+    told = {args for report in passed for name, args in report.user_properties if name == "peer"}
+    peers: dict[str, set[str]] = {}
+    for library, *names in told:
+        peers.setdefault(library, set()).update(names)
+    for library, names in sorted(peers.items()):
+        terminalreporter.write_line(f"agree with {library} ({len(names)}): {', '.join(sorted(names))}")
+    if peers:
+        terminalreporter.write_line(f"types that agree with a peer: {len(set.union(*peers.values()))}")
+
+
 @pytest.fixture(autouse=True, scope="module")
 def programs_are_forgotten() -> Iterator[None]:
     """After each file. A compiled program takes several maps of memory, and Linux grants a process 65,530

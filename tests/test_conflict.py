@@ -1,16 +1,19 @@
 """Gradients of environments: that they are the learner's, and what a projection keeps of them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import tiny
+from PIL import Image
 
 from jaxenv.selection import cosines
+from train import conflict
 from train.agent import Agent
-from train.conflict import GradientConfig, by_environment, environment_gradients, project
+from train.conflict import ConflictConfig, GradientConfig, by_environment, environment_gradients, project
 from train.learner import Learner
 
 CONFIG = GradientConfig(group_size=tiny.GROUP, rounds=1, dimensions=0, seed=2)
@@ -49,6 +52,32 @@ def test_a_rollout_is_parted_by_environment(agent: Agent) -> None:
         rows = slice(e * tiny.SLOTS, (e + 1) * tiny.SLOTS)
         assert part.returns.tolist() == played.returns[rows].tolist()
         assert {turn.row for turn in part.turns} <= set(range(tiny.SLOTS))
+
+
+def test_pictures_are_compared_with_words(model: Path, tmp_path: Path) -> None:
+    config = ConflictConfig(
+        env_set=tiny.ENVS,
+        model=str(model),
+        episodes=tiny.SLOTS,
+        canvas=tiny.CANVAS,
+        out=tmp_path,
+        gradients=replace(CONFIG, harness=4, dimensions=256),
+        actor=tiny.ACTOR,
+        learner=tiny.LEARNER,
+    )
+    conflict.main(config)
+    with np.load(tmp_path / "cosines.npz") as told:
+        assert sorted(told["names"]) == sorted(tiny.ENVS.split(","))
+        assert not np.allclose(told["text"], told["pixels"])
+        for observation in ("text", "pixels"):
+            np.testing.assert_allclose(told[observation], told[observation].T)
+    with Image.open(tmp_path / "gradients.png") as picture:
+        assert picture.width > 1.5 * picture.height
+
+
+def test_episodes_are_whole_groups() -> None:
+    with pytest.raises(ValueError, match=r"episodes: 12 are not a multiple of gradients.group_size, 8"):
+        ConflictConfig(episodes=12)
 
 
 def test_a_projection_keeps_cosines() -> None:

@@ -56,6 +56,13 @@ def test_contract(env_id: str, check: Callable[[Subject], None]) -> None:
     check(subject(env_id))
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("env_id", jaxenv.ids())
+def test_the_expert_on_a_thousand_instances_a_scale(env_id: str) -> None:
+    jax.clear_caches()
+    checks.check_expert(Subject(jaxenv.make(env_id)[0], rows_a_scale=1000))
+
+
 class Generous(Countdown):
     """Pays for each step down."""
 

@@ -49,6 +49,7 @@ def make_agent(
     mesh: str = "",
     context: Context = "turn",
     memory: int = 0,
+    mixture_type: type[Mixture] = Mixture,
 ) -> Agent:
     """Loads a checkpoint directory, or the model of that id on the Hugging Face Hub, onto a mesh such as
     `data=2,fsdp=4` or one device, and makes `slots` episodes of every environment of the set, to be played at
@@ -59,7 +60,7 @@ def make_agent(
         raise ValueError(f"memory: {memory} is not 0, in a conversation, or more, where a turn stands alone")
     names = jaxenv.env_set(env_set)
     envs = [jaxenv.make(name, canvas=canvas)[0] for name in names]
-    mixture = Mixture(envs, slots, board=observation != "pixels")
+    mixture = mixture_type(envs, slots, board=observation != "pixels")
     directory = checkpoint_directory(model)
     policy = load_policy(directory, load, make_mesh(mesh))
     chat = Chat(directory, policy.config, canvas, observation != "text", config.prefix)

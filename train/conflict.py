@@ -1,19 +1,29 @@
 """Whether environments pull a policy the same way: the policy gradient of each, and their cosines (AES,
-arXiv:2608.03571)."""
+arXiv:2608.03571). `python -m train.conflict` compares pictures with the same boards in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
+from rich.console import Console
+from rich.table import Table
 
+import jaxenv
 from jaxenv.environment import Level
-from train.agent import Agent
+from jaxenv.harness import NUM_HARNESS_LEVELS
+from jaxenv.selection import cosines
+from train.agent import SMALL_POLICY, Agent, Observation, make_agent
+from train.annotation.figures import heatmaps
+from train.cli import run
 from train.experience import CreditConfig, make_experience
-from train.learner import Learner, LearnerState
-from train.policy.weights import Params
+from train.learner import Learner, LearnerConfig, LearnerState
+from train.policy.weights import LoadConfig, Params
 from train.rollout import Rollout
+from train.turns import ActorConfig
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,79 @@ class GradientConfig:
     seed: int = 0
     """Seed of the instances, the sampling and the projection."""
     credit: CreditConfig = field(default_factory=CreditConfig)
+
+
+@dataclass(frozen=True)
+class ConflictConfig:
+    """Gradients of the same environments under several observations."""
+
+    env_set: str = "core12"
+    """Named set of environments, an environment's id, or several of both with commas between."""
+    model: str = str(SMALL_POLICY)
+    """Checkpoint directory of the policy, or a model's id on the Hugging Face Hub."""
+    observations: tuple[Observation, ...] = ("text", "pixels")
+    """What the policy is shown, a heat map each: the board in words, the picture, or both."""
+    episodes: int = 32
+    """Episodes of each environment in a round."""
+    canvas: int = 96
+    """Side of the pictures in pixels."""
+    out: Path = Path("runs/conflict")
+    """Directory of the picture and of the cosines."""
+    gradients: GradientConfig = field(default_factory=lambda: GradientConfig(harness=NUM_HARNESS_LEVELS - 1))
+    actor: ActorConfig = field(default_factory=ActorConfig)
+    learner: LearnerConfig = field(default_factory=LearnerConfig)
+
+    def __post_init__(self) -> None:
+        if self.episodes % self.gradients.group_size:
+            raise ValueError(
+                f"episodes: {self.episodes} are not a multiple of gradients.group_size, "
+                f"{self.gradients.group_size}"
+            )
+
+
+def main(config: ConflictConfig) -> None:
+    """Compares how environments pull a policy when it sees pictures and when it reads the same boards."""
+    names = jaxenv.env_set(config.env_set)
+    agree = {each: _cosines(config, each) for each in config.observations}
+    config.out.mkdir(parents=True, exist_ok=True)
+    np.savez(config.out / "cosines.npz", names=names, **agree)
+    heatmaps(agree, names, config.out / "gradients.png")
+    _show(names, agree)
+    print(f"pictures: {config.out / 'gradients.png'}")
+
+
+def _cosines(config: ConflictConfig, observation: Observation) -> np.ndarray:
+    """float64[E, E] of the policy's gradients when it is shown this."""
+    agent = make_agent(
+        config.model,
+        config.env_set,
+        config.episodes,
+        config.canvas,
+        config.actor,
+        observation,
+        config.gradients.scale,
+        LoadConfig("text"),
+    )
+    return cosines(environment_gradients(agent, gradient_learner(agent, config.learner), config.gradients))
+
+
+def _show(names: Sequence[str], agree: dict[str, np.ndarray]) -> None:
+    table = Table("observation", "pairs", "negative", "mean cosine", "least", "between")
+    above = np.triu_indices(len(names), 1)
+    for observation, cosine in agree.items():
+        pairs = cosine[above]
+        worst = int(pairs.argmin())
+        told = [str(len(pairs)), f"{np.mean(pairs < 0):.0%}", f"{pairs.mean():+.3f}", f"{pairs[worst]:+.3f}"]
+        table.add_row(observation, *told, " and ".join(names[side[worst]] for side in above))
+    Console().print(table)
+
+
+def gradient_learner(agent: Agent, config: LearnerConfig) -> Learner:
+    """What takes the gradient of an agent's policy on its own episodes, and changes nothing."""
+    lengths = [n + agent.actor.config.max_new_tokens for n in agent.actor.buckets]
+    temperature, still = agent.actor.config.temperature, optax.constant_schedule(0.0)
+    pictures = agent.actor.most_pictures
+    return Learner(agent.policy, config, agent.chat.allowed, temperature, lengths, still, pictures)
 
 
 def environment_gradients(agent: Agent, learner: Learner, config: GradientConfig) -> np.ndarray:
@@ -102,3 +185,7 @@ def _play(agent: Agent, config: GradientConfig, key: jax.Array) -> Rollout:
     start = agent.mixture.reset(jnp.repeat(keys, config.group_size, axis=1), level)
     limits, temperature = jnp.zeros(envs, jnp.int32), agent.actor.config.temperature
     return agent.actor.play(agent.policy.params, start, sample_key, limits, temperature)
+
+
+if __name__ == "__main__":
+    run(main, ConflictConfig)

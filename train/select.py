@@ -10,7 +10,6 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from rich.console import Console
 from rich.table import Table
 
@@ -21,12 +20,12 @@ from jaxenv.selection import Profile, Selection, SelectionConfig, cosines, selec
 from train.agent import SMALL_POLICY, Agent, Observation, make_agent
 from train.annotation import chat_annotator
 from train.annotation.chat_annotator import AnnotatorConfig
-from train.annotation.figures import ability_graph, coverage_curves, heatmap
+from train.annotation.figures import ability_graph, coverage_curves, heatmaps
 from train.annotation.profiles import Exercised, make_profiles, to_json
 from train.annotation.recorder import Recorder, play_experts, traced, transcripts
 from train.cli import run
-from train.conflict import GradientConfig, environment_gradients
-from train.learner import Learner, LearnerConfig
+from train.conflict import GradientConfig, environment_gradients, gradient_learner
+from train.learner import LearnerConfig
 from train.policy.weights import LoadConfig
 from train.turns import ActorConfig
 
@@ -82,7 +81,7 @@ def main(config: SelectConfig) -> None:
     print("playing")
     profiles = make_profiles(*_episodes(agent, config), config.selection)
     print("taking gradients")
-    gradients = environment_gradients(agent, _learner(agent, config), config.gradients)
+    gradients = environment_gradients(agent, gradient_learner(agent, config.learner), config.gradients)
     config.out.mkdir(parents=True, exist_ok=True)
     told = to_json(names, profiles)
     (config.out / "profiles.json").write_text(told)
@@ -104,7 +103,7 @@ def main(config: SelectConfig) -> None:
 
 def _agent(config: SelectConfig) -> Agent:
     """The weak policy with a mixture that keeps what is played."""
-    agent = make_agent(
+    return make_agent(
         config.model,
         config.pool,
         config.trajectories,
@@ -113,11 +112,8 @@ def _agent(config: SelectConfig) -> Agent:
         config.observation,
         config.gradients.scale,
         LoadConfig("text"),
+        mixture_type=Recorder,
     )
-    board = config.observation != "pixels"
-    recorder = Recorder(agent.mixture.envs, agent.mixture.slots, agent.mixture.reply_capacity, board)
-    agent.actor.mixture = recorder
-    return replace(agent, mixture=recorder)
 
 
 def check_told(envs: Sequence[Environment]) -> None:
@@ -157,19 +153,6 @@ def _annotated(recorder: Recorder, strong: bool, config: SelectConfig) -> Exerci
     return [said.abilities[first : first + slots] for first in range(0, len(episodes), slots)]
 
 
-def _learner(agent: Agent, config: SelectConfig) -> Learner:
-    lengths = [n + config.actor.max_new_tokens for n in agent.actor.buckets]
-    return Learner(
-        agent.policy,
-        config.learner,
-        agent.chat.allowed,
-        config.actor.temperature,
-        lengths,
-        optax.constant_schedule(0.0),
-        agent.actor.most_pictures,
-    )
-
-
 def _write_set(config: SelectConfig, names: Sequence[str], chosen: Selection, digest: str) -> None:
     """The set as TOML, with where it comes from."""
     count = "" if config.k is None else f" --k {config.k}"
@@ -197,8 +180,8 @@ def _draw(
     agree: np.ndarray,
     curves: dict[str, list[float]],
 ) -> None:
-    heatmap(agree, names, "cosine of gradients", out / "gradients.png")
-    heatmap(alike, names, "similarity of profiles", out / "similarity.png")
+    heatmaps({"cosine of gradients": agree}, names, out / "gradients.png")
+    heatmaps({"similarity of profiles": alike}, names, out / "similarity.png")
     coverage_curves(curves, out / "coverage.png")
     (out / "graphs").mkdir(exist_ok=True)
     for name, profile in zip(names, profiles, strict=True):

@@ -36,7 +36,7 @@ SPECIAL = (
     "<|video_pad|>",
 )
 TAGS = ("<answer>", "</answer>")
-VOCABULARY = 896
+VOCABULARY = 872  # tokens beside the whole sentences
 # Words with the space before them, and the one after where a digit follows; titles of a paragraph; every
 # digit, mark and line break is a token of its own.
 WORDS = Regex(r"\n\p{Lu}\p{Ll}+:\s| ?\p{L}+(?: (?=\p{N}))?|\p{N}| ?[^\s\p{L}\p{N}]|\s")
@@ -107,7 +107,7 @@ def train_tokenizer(lines: Iterable[str], whole: Sequence[str] = ()) -> PreTrain
     tokenizer.decoder = decoders.ByteLevel()
     added = [AddedToken(string, normalized=False, special=False) for string in (*TAGS, *whole)]
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY - len(SPECIAL) - len(added),
+        vocab_size=VOCABULARY - len(SPECIAL) - len(TAGS),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
     )

@@ -169,7 +169,7 @@ class BossLevel(TileEnvironment):
     def transition(
         self, key: jax.Array, state: World, action: jax.Array
     ) -> tuple[World, jax.Array, jax.Array]:
-        ahead = state.agent + jnp.asarray(facing.STEPS)[state.heading]
+        ahead = facing.in_front(state.agent, state.heading)
         thing, door = (state.cells == ahead).all(1), (state.doors == ahead).all(1)
         empty, carries = (_floor(state) & mask(ahead)).any(), state.carried >= 0
         goes = (action == facing.FORWARD) & (empty | (door & (state.locks == OPEN)).any())
@@ -189,7 +189,7 @@ class BossLevel(TileEnvironment):
             heading=facing.turned(state.heading, action),
         )
         places = _places(after)
-        seen = (places == after.agent + jnp.asarray(facing.STEPS)[after.heading]).all(1)
+        seen = (places == facing.in_front(after.agent, after.heading)).all(1)
         opened, none = turned & (locks == OPEN), jnp.zeros(DOORS, bool)
         goals = state.targets
         beside = jnp.abs(places[goals] - places[state.beside]).sum(1) == 1
@@ -251,9 +251,7 @@ class BossLevel(TileEnvironment):
         mission = _say(jnp.where(clauses[:, None], parts, -1))
         held = jnp.where(state.carried >= 0, 1 + state.things[state.carried], 0)
         facts = text.concat(
-            text.encode("you "),
-            grids.place(state.agent, 2),
-            text.choose(state.heading, tuple(f" facing {heading}" for heading in facing.HEADINGS)),
+            facing.pose(state.agent, state.heading, 2),
             text.choose(held, (", empty-handed, ", *(f", with {name}, " for name in NAMES[: len(THINGS)]))),
             mission,
             *(
@@ -331,12 +329,12 @@ class BossLevel(TileEnvironment):
         acts = jnp.where(drops, DROP, jnp.where(~unlocks & (verb == GO), DONE, acts))
         # On the only spot there is one steps aside.
         ends = jnp.where(spots.any(), spots, passes & ~here)
-        costs = facing.action_costs(ends, passes | spots, LONGEST_WAY)
-        ahead = mask(state.agent + jnp.asarray(facing.STEPS)[state.heading])
+        costs = facing.action_costs(state.agent, state.heading, ends, passes | spots, LONGEST_WAY)
+        ahead = mask(facing.in_front(state.agent, state.heading))
         shut = covered(state.doors, state.locks == rooms.CLOSED)
         passing = jnp.where((shut & ahead).any(), TOGGLE, facing.FORWARD)
         onward = jnp.where((spots & ahead).any(), acts, passing)
-        return costs[:, state.heading, state.agent[0], state.agent[1]], onward
+        return costs, onward
 
 
 def _mission(

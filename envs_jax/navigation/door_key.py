@@ -106,7 +106,7 @@ class DoorKey(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Rooms, action: jax.Array
     ) -> tuple[Rooms, jax.Array, jax.Array]:
-        ahead = state.agent + jnp.asarray(facing.STEPS)[state.heading]
+        ahead = facing.in_front(state.agent, state.heading)
         thing = _at(_board(state), ahead)
         steps = (action == FORWARD) & ((thing == FLOOR) | (thing == GOAL) | (thing == DOOR + OPEN))
         picks = (action == PICKUP) & (state.hand == EMPTY)
@@ -148,9 +148,7 @@ class DoorKey(TileEnvironment):
         words = (".", "#", "K", "B", "G", "O", "C", "L", *(3 * len(HANDS) * facing.ARROWS))
         board = text.grid(self.symbolic(state), words, state.side, state.side)
         facts = text.concat(
-            text.encode("you "),
-            grids.place(state.agent),
-            text.choose(state.heading, tuple(f" facing {heading}" for heading in facing.HEADINGS)),
+            facing.pose(state.agent, state.heading),
             text.choose(state.lock, tuple(f", door {lock}" for lock in DOORS)),
             text.choose(state.hand, ("", ", you have the key", ", you have a ball")),
         )
@@ -162,7 +160,7 @@ class DoorKey(TileEnvironment):
         return Texts(board, facts, text.choose(reached.astype(jnp.int32), goals))
 
     def exercised(self, state: Rooms, action: jax.Array, after: Rooms) -> dict[str, jax.Array]:
-        ahead = after.agent + jnp.asarray(facing.STEPS)[after.heading]
+        ahead = facing.in_front(after.agent, after.heading)
         thing = _at(_board(after), ahead)
         costs = self._costs(state)
         takes, gives = (action == PICKUP) | (action == DROP), (action == TOGGLE) | (action == DROP)

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxenv import grids
+from jaxenv import grids, text
+from jaxenv.text import Text
 
 # Headings clockwise from the right, as in MiniGrid.
 HEADINGS = ("right", "down", "left", "up")
@@ -19,6 +20,17 @@ def turned(heading: jax.Array, action: jax.Array) -> jax.Array:
     return (heading + (action == RIGHT) - (action == LEFT)) % 4
 
 
+def in_front(agent: jax.Array, heading: jax.Array) -> jax.Array:
+    """The cell int32[2] that an agent faces; it may be off the board."""
+    return agent + jnp.asarray(STEPS)[heading]
+
+
+def pose(agent: jax.Array, heading: jax.Array, digits: int = 1) -> Text:
+    """Where an agent is, in words: `you row 3 column 1 facing left`."""
+    faces = text.choose(heading, tuple(f" facing {name}" for name in HEADINGS))
+    return text.concat(text.encode("you "), grids.place(agent, digits), faces)
+
+
 def ahead(field: jax.Array, fill: bool | int) -> jax.Array:
     """[4, R, C]: for each heading the value of the cell ahead of each cell of field [R, C] or [4, R, C];
     `fill` beyond the edge."""
@@ -30,9 +42,11 @@ def ahead(field: jax.Array, fill: bool | int) -> jax.Array:
     )
 
 
-def action_costs(target: jax.Array, enters: jax.Array, iterations: int) -> jax.Array:
-    """int32[3, 4, R, C]: actions to the nearest target cell bool[R, C] when LEFT, RIGHT or FORWARD is taken,
-    for each heading and cell; UNREACHABLE where there is no way.
+def action_costs(
+    agent: jax.Array, heading: jax.Array, target: jax.Array, enters: jax.Array, iterations: int
+) -> jax.Array:
+    """int32[3]: actions to the nearest target cell bool[R, C] when an agent takes LEFT, RIGHT or FORWARD;
+    UNREACHABLE where there is no way.
 
     enters bool[R, C] are the cells that can be walked on. Ways longer than `iterations` are not found.
     """
@@ -46,4 +60,5 @@ def action_costs(target: jax.Array, enters: jax.Array, iterations: int) -> jax.A
         return jnp.minimum(cost, jnp.minimum(act(cost).min(0) + 1, grids.UNREACHABLE))
 
     start = jnp.where(target, 0, grids.UNREACHABLE).astype(jnp.int32)
-    return act(jax.lax.fori_loop(0, iterations, relax, jnp.broadcast_to(start, (4, *target.shape))))
+    costs = act(jax.lax.fori_loop(0, iterations, relax, jnp.broadcast_to(start, (4, *target.shape))))
+    return costs[:, heading, agent[0], agent[1]]

@@ -66,7 +66,7 @@ class FourRooms(TileEnvironment):
     def transition(
         self, key: jax.Array, state: Rooms, action: jax.Array
     ) -> tuple[Rooms, jax.Array, jax.Array]:
-        ahead = jnp.clip(state.agent + jnp.asarray(facing.STEPS)[state.heading], 0, state.side - 1)
+        ahead = jnp.clip(facing.in_front(state.agent, state.heading), 0, state.side - 1)
         goes = (action == facing.FORWARD) & _floor(state)[ahead[0], ahead[1]]
         after = replace(
             state,
@@ -89,9 +89,7 @@ class FourRooms(TileEnvironment):
     def describe(self, state: Rooms) -> Texts:
         board = text.grid(self.symbolic(state), (".", "#", "G", *(2 * facing.ARROWS)), state.side, state.side)
         facts = text.concat(
-            text.encode("you "),
-            grids.place(state.agent, 2),
-            text.choose(state.heading, tuple(f" facing {heading}" for heading in facing.HEADINGS)),
+            facing.pose(state.agent, state.heading, 2),
             text.encode(", goal "),
             grids.place(state.goal, 2),
         )
@@ -114,8 +112,8 @@ class FourRooms(TileEnvironment):
 
 def _costs(state: Rooms) -> jax.Array:
     """int32[3]: actions to the goal when each is taken."""
-    costs = facing.action_costs(grids.mask_at(SIDE, state.goal), _floor(state), LONGEST_WAY)
-    return costs[:, state.heading, state.agent[0], state.agent[1]]
+    goal = grids.mask_at(SIDE, state.goal)
+    return facing.action_costs(state.agent, state.heading, goal, _floor(state), LONGEST_WAY)
 
 
 def _floor(state: Rooms) -> jax.Array:

@@ -98,7 +98,7 @@ class GoToObject(TileEnvironment):
         return replace(state, agent=agent)
 
     def transition(self, key: jax.Array, state: Room, action: jax.Array) -> tuple[Room, jax.Array, jax.Array]:
-        ahead = jnp.clip(state.agent + jnp.asarray(facing.STEPS)[state.heading], 0, state.side - 1)
+        ahead = jnp.clip(facing.in_front(state.agent, state.heading), 0, state.side - 1)
         goes = (action == facing.FORWARD) & _floor(state)[ahead[0], ahead[1]]
         after = replace(
             state,
@@ -126,9 +126,7 @@ class GoToObject(TileEnvironment):
         board = text.grid(self.symbolic(state)[:SIDE], words, state.side, state.side)
         mission = text.choose(state.things[0], tuple(f"\ngo to {thing}" for thing in THINGS))
         facts = text.concat(
-            text.encode("you "),
-            grids.place(state.agent),
-            text.choose(state.heading, tuple(f" facing {heading}" for heading in facing.HEADINGS)),
+            facing.pose(state.agent, state.heading),
             text.choose(state.things[0], tuple(f", go to {thing}" for thing in THINGS)),
         )
         hint = text.concat(
@@ -157,10 +155,11 @@ class GoToObject(TileEnvironment):
 
 def _costs(state: Room) -> jax.Array:
     """int32[4]: actions until the agent is next to the thing when each is taken; -1 for a right DONE."""
-    costs = facing.action_costs(_beside(state) & _floor(state), _floor(state), LONGEST_WAY)
+    floor = _floor(state)
+    costs = facing.action_costs(state.agent, state.heading, _beside(state) & floor, floor, LONGEST_WAY)
     arrived = _beside(state)[state.agent[0], state.agent[1]]
     done = jnp.where(arrived, -1, grids.UNREACHABLE)
-    return jnp.append(costs[:, state.heading, state.agent[0], state.agent[1]], done)
+    return jnp.append(costs, done)
 
 
 def _board(state: Room) -> jax.Array:

@@ -88,9 +88,7 @@ class LavaCrossing(TileEnvironment):
         words = (".", "L", "G", *(3 * facing.ARROWS))
         board = text.grid(self.symbolic(state), words, state.side, state.side)
         facts = text.concat(
-            text.encode("you "),
-            grids.place(state.agent),
-            text.choose(state.heading, tuple(f" facing {heading}" for heading in facing.HEADINGS)),
+            facing.pose(state.agent, state.heading),
             text.encode(", goal "),
             grids.place(state.goal),
         )
@@ -100,7 +98,7 @@ class LavaCrossing(TileEnvironment):
     def exercised(self, state: Rivers, action: jax.Array, after: Rivers) -> dict[str, jax.Array]:
         costs = _costs(state)
         best, forward = costs[action] <= costs.min(), action == facing.FORWARD
-        ahead = state.agent + jnp.asarray(facing.STEPS)[state.heading]
+        ahead = facing.in_front(state.agent, state.heading)
         edge = ((ahead < 0) | (ahead >= state.side)).any()
         row, col = jnp.clip(ahead, 0, state.side - 1)
         lava = ~edge & state.lava[row, col]
@@ -119,9 +117,8 @@ class LavaCrossing(TileEnvironment):
 
 def _costs(state: Rivers) -> jax.Array:
     """int32[3]: actions to the goal when each is taken."""
-    safe = grids.inside(SIDE, state.side) & ~state.lava
-    costs = facing.action_costs(grids.mask_at(SIDE, state.goal), safe, LONGEST_WAY)
-    return costs[:, state.heading, state.agent[0], state.agent[1]]
+    goal, safe = grids.mask_at(SIDE, state.goal), grids.inside(SIDE, state.side) & ~state.lava
+    return facing.action_costs(state.agent, state.heading, goal, safe, LONGEST_WAY)
 
 
 def _gaps(noise: jax.Array, rivers: jax.Array, side: jax.Array) -> jax.Array:

@@ -14,7 +14,6 @@ from jaxenv.harness import NUM_HARNESS_LEVELS
 from jaxenv.testing.subject import (
     CANVAS,
     OTHER_CANVAS,
-    ROWS,
     Subject,
     Turn,
     assert_close,
@@ -108,7 +107,7 @@ def check_determinism(subject: Subject) -> None:
         distinct = len(
             np.unique(fingerprint(jax.tree.map(lambda leaf, rows=rows: leaf[rows], episode.state)))
         )
-        assert distinct > 1, f"scale {scale}: {ROWS} keys gave one and the same instance"
+        assert distinct > 1, f"scale {scale}: {subject.rows_a_scale} keys gave one and the same instance"
     action = subject.sample(subject.keys(1))[0]
     first, second = (subject.step(subject.keys(2), episode, action, subject.params) for _ in range(2))
     assert equal_rows(first, second).all(), "the same step with the same key gave two different results"
@@ -347,7 +346,8 @@ def check_hidden(subject: Subject) -> None:
     """Picture, symbols, observation and state in words do not depend on the fields in `hidden`: with those
     of other instances they stay the same. (A hint may depend on them.)"""
     state = subject.start[1].state
-    swap = lambda leaf: jnp.roll(leaf.reshape(-1, ROWS, *leaf.shape[1:]), 1, 1).reshape(leaf.shape)  # noqa: E731
+    by_scale = (subject.env.num_scales, subject.rows_a_scale)
+    swap = lambda leaf: jnp.roll(leaf.reshape(*by_scale, *leaf.shape[1:]), 1, 1).reshape(leaf.shape)  # noqa: E731
     for name in subject.env.hidden:
         other = dataclasses.replace(state, **{name: jax.tree.map(swap, getattr(state, name))})
         assert not equal_rows(state, other).all(), f"hidden field {name} is the same in all instances"

@@ -36,14 +36,14 @@ class Turn:
 class Subject:
     """An environment under test, its functions compiled when they are first asked for.
 
-    Row r of every batch has the scale r // ROWS and the harness r % 5.
+    Row r of every batch has the scale r // rows_a_scale and the harness r % 5.
     """
 
-    def __init__(self, env: Environment) -> None:
+    def __init__(self, env: Environment, rows_a_scale: int = ROWS) -> None:
         self.env = dataclasses.replace(env, observe=("symbolic",), canvas=CANVAS)
-        self.rows = ROWS * env.num_scales
+        self.rows_a_scale, self.rows = rows_a_scale, rows_a_scale * env.num_scales
         row = jnp.arange(self.rows, dtype=jnp.int32)
-        self.params = Params(Level(row % NUM_HARNESS_LEVELS, row // ROWS), jnp.zeros_like(row))
+        self.params = Params(Level(row % NUM_HARNESS_LEVELS, row // rows_a_scale), jnp.zeros_like(row))
         self.reply_capacity = max(env.grammar.capacity + 32, 64)
         self.seconds: dict[str, float] = {}  # of processor time, to compile what is compiled
 
@@ -173,7 +173,8 @@ def one_step(subject: Subject) -> tuple[jax.Array, tuple[Any, ...]]:
 
 def scales(subject: Subject) -> Iterator[tuple[int, slice]]:
     """Each scale with its rows."""
-    return ((scale, slice(scale * ROWS, (scale + 1) * ROWS)) for scale in range(subject.env.num_scales))
+    rows = subject.rows_a_scale
+    return ((scale, slice(scale * rows, (scale + 1) * rows)) for scale in range(subject.env.num_scales))
 
 
 def one_row_a_level(subject: Subject) -> list[int]:

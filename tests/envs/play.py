@@ -1,6 +1,10 @@
-"""Many instances of one environment at once, compiled once a function; NumPy in, NumPy out."""
+"""Many instances of one environment at once, compiled once a function; NumPy in, NumPy out.
+
+INSTANCES=10000 in the environment makes them more than the usual 2,000 a scale.
+"""
 
 import functools
+import os
 from typing import Any
 
 import jax
@@ -11,7 +15,7 @@ from jaxenv import answers, text
 from jaxenv.environment import Environment, Episode, Level, make_params
 from jaxenv.text import Text
 
-MANY, SOME = 2000, 200
+MANY, SOME = int(os.environ.get("INSTANCES", "2000")), 200
 
 
 @functools.cache

@@ -175,6 +175,7 @@ def test_a_reply_is_digits_with_or_without_spaces(batch):
     np.testing.assert_array_equal(reward == 1, good)
 
 
+@pytest.mark.peer("reasoning-gym", "arc_1d")
 @pytest.mark.parametrize(("rule", "name"), THEIRS.items())
 def test_the_rules_are_those_of_reasoning_gym(rule, name):
     maker, options = ARC_1D_TASKS[name]

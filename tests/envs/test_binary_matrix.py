@@ -83,6 +83,7 @@ def test_picture_and_text_show_the_instance(batch):
         assert observation.split("\n") == ["".join(map(str, row)) for row in matrix]
 
 
+@pytest.mark.peer("reasoning-gym", "binary_matrix")
 def test_agrees_with_reasoning_gym(batch):
     _, states, matrices, _ = batch
     some = play.first(states, play.SOME)

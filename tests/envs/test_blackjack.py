@@ -157,6 +157,7 @@ def test_cards_come_as_often_as_the_deck_has_them():
     assert set(last[last > 0].tolist()) == set(range(1, 11))
 
 
+@pytest.mark.peer("gymnasium", "blackjack")
 def test_expert_in_gymnasium():
     """Gymnasium's hands, played by the expert, pay on average what the recursion says."""
     places = [(total, d, soft) for soft in (0, 1) for total in range(4 + 8 * soft, 22) for d in range(1, 11)]

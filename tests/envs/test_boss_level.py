@@ -191,6 +191,7 @@ def test_worlds_are_joined_and_missions_can_be_fulfilled(batch):
     assert play.distinct(states) > 1990
 
 
+@pytest.mark.peer("minigrid", "boss_level")
 @pytest.mark.parametrize("share", [0.0, 0.85, 1.0])
 def test_actions_and_success_are_those_of_babyai(batch, games, share):
     scale, _, worlds = batch

@@ -96,6 +96,7 @@ def test_the_picture_shows_the_words_and_what_letters_stand_for(batch):
             assert pairs == {letter: decode(letter, secret, plain) for letter in ALPHABET}
 
 
+@pytest.mark.peer("reasoning-gym", "caesar_cipher")
 def test_agrees_with_reasoning_gym(batch):
     _, states, read = batch
     dataset = CaesarCipherDataset(CaesarCipherConfig(size=1, seed=0))

@@ -112,6 +112,7 @@ def test_the_expert_takes_a_shortest_way_from_anywhere(batch):
             assert at > 0 or fewest <= ENV.max_turns[scale]
 
 
+@pytest.mark.peer("gymnasium", "cliff_walking")
 def test_every_move_is_gymnasiums():
     """All states and moves of a cliff of height one without wind, as wide as ours can be."""
     env = CliffWalkingEnv()

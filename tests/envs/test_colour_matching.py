@@ -66,7 +66,8 @@ def test_colours_are_as_told_and_far_apart(batch):
             assert abs(seen_saturation - saturation) < 0.5
         assert 40 <= apart(target[0], own[0]) <= 180
         assert all(40 <= colour[1] <= 100 for colour in (target, own))
-    np.testing.assert_allclose(np.histogram(states.target[:, 0], 6, (0, 360))[0] / 2000, 1 / 6, atol=0.04)
+    counts = np.histogram(states.target[:, 0], 6, (0, 360))[0]
+    np.testing.assert_allclose(counts / play.MANY, 1 / 6, atol=0.04)
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])

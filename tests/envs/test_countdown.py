@@ -154,6 +154,7 @@ def test_picture_and_text_show_the_task(batch):
         assert words == f"target {target}\nnumbers {' '.join(map(str, shown))}"
 
 
+@pytest.mark.peer("reasoning-gym", "countdown")
 def test_agrees_with_reasoning_gym(batch):
     states, numbers, expressions = batch
     dataset = CountdownDataset(CountdownConfig(size=1, seed=0))

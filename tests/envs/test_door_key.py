@@ -94,6 +94,7 @@ def test_instances_are_as_minigrid_makes_them_and_solvable(batch):
     assert np.mean(states.hand == HANDS.index("ball")) > BALLS[scale]
 
 
+@pytest.mark.peer("minigrid", "door_key")
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_actions_do_what_they_do_in_minigrid(batch, share):
     _, states = batch

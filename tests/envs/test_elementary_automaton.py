@@ -111,6 +111,7 @@ def test_picture_and_text_show_the_instance(batch):
         ]
 
 
+@pytest.mark.peer("cellpylib", "elementary_automaton")
 def test_agrees_with_cellpylib(batch):
     states, rules, rows, goals = batch
     some = play.first(states, SOME)

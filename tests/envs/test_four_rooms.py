@@ -6,7 +6,7 @@ import pytest
 import rollouts
 from minigrid.core.world_object import Goal, Wall
 from minigrid.envs.fourrooms import FourRoomsEnv
-from reference_facing import Cell, fewest_turns
+from reference_facing import Board, Cell, fewest_turns
 
 import jaxenv
 
@@ -15,25 +15,8 @@ SIDES = (7, 9, 13)
 TURNS, COUNT = 48, 60
 
 
-class Board:
-    """Cells of a board read from the words of an observation."""
-
-    def __init__(self, words: str) -> None:
-        rows = [line.split(" ") for line in words.split("\n")]
-        self.cells = {(r, c): word for r, row in enumerate(rows) for c, word in enumerate(row)}
-        self.n = len(rows)
-        (self.goal,) = (cell for cell, word in self.cells.items() if word == "G")
-        (self.agent,) = (cell for cell, word in self.cells.items() if word in "><^v")
-        self.heading = ">v<^".index(self.cells[self.agent])
-
-    def free(self, cell: Cell) -> bool:
-        return self.cells.get(cell, "#") != "#"
-
-    def room(self, cell: Cell) -> tuple[bool, bool]:
-        return cell[0] > self.n // 2, cell[1] > self.n // 2
-
-    def fewest_turns(self) -> int:
-        return fewest_turns(self.agent, self.heading, self.free, {self.goal})
+def room(board: Board, cell: Cell) -> tuple[bool, bool]:
+    return cell[0] > board.n // 2, cell[1] > board.n // 2
 
 
 def minigrid_of(board: Board) -> FourRoomsEnv:
@@ -52,7 +35,7 @@ def minigrid_of(board: Board) -> FourRoomsEnv:
 @pytest.fixture(scope="module", params=range(3))
 def batch(request):
     states = play.instances(ENV, request.param)
-    return request.param, states, [Board(words) for words in play.observations(ENV, states)]
+    return request.param, states, [Board(words, "#") for words in play.observations(ENV, states)]
 
 
 def test_walls_have_a_gap_on_either_side_and_lead_to_the_goal(batch):
@@ -68,8 +51,8 @@ def test_walls_have_a_gap_on_either_side_and_lead_to_the_goal(batch):
         walls = {cell for cell in board.cells if not board.free(cell)}
         assert len(walls) == 2 * n - 1 - 4
         assert middle not in board.agent + board.goal
-        assert board.room(board.agent) != board.room(board.goal)
-        far += all(a != b for a, b in zip(board.room(board.agent), board.room(board.goal), strict=True))
+        assert room(board, board.agent) != room(board, board.goal)
+        far += all(a != b for a, b in zip(room(board, board.agent), room(board, board.goal), strict=True))
         lengths.append(board.fewest_turns())
     assert len(gaps) == 2 * (n - 1)
     assert 0.2 < far / len(boards) < 0.5
@@ -78,6 +61,7 @@ def test_walls_have_a_gap_on_either_side_and_lead_to_the_goal(batch):
     assert play.distinct(states) > 1990
 
 
+@pytest.mark.peer("minigrid", "four_rooms")
 @pytest.mark.parametrize("share", [0.0, 0.8])
 def test_actions_do_what_they_do_in_minigrid(batch, share):
     _, states, boards = batch

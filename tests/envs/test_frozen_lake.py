@@ -72,6 +72,7 @@ def test_every_lake_has_a_way_and_they_differ(batch):
     assert play.distinct(states) > 1900
 
 
+@pytest.mark.peer("gymnasium", "frozen_lake")
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_moves_follow_gymnasium(batch, share):
     """Without slipping there is one outcome; with it the outcome is one of gymnasium's."""

@@ -102,6 +102,7 @@ def test_moves_follow_the_rules(batch, share):
         assert won.mean() >= ENV.expert_success[scale]
 
 
+@pytest.mark.peer("pgx", "game_2048")
 @pytest.mark.exhaustive
 def test_agrees_with_pgx(batch):
     """The boards of both after a move are the same but for the tile that appears."""

@@ -100,6 +100,7 @@ def test_picture_and_text_show_the_instance(batch):
         assert words.split("\n") == [f"steps {steps}", *("".join(map(str, row)) for row in board)]
 
 
+@pytest.mark.peer("reasoning-gym", "game_of_life")
 def test_agrees_with_reasoning_gym(batch):
     states, boards, _ = batch
     some = play.first(states, SOME)

@@ -69,6 +69,7 @@ def test_every_thing_can_be_reached_in_time_and_rooms_differ(batch):
     assert play.distinct(states) > 1990
 
 
+@pytest.mark.peer("minigrid", "go_to_object")
 @pytest.mark.parametrize("share", [0.0, 0.9])
 def test_actions_do_what_they_do_in_minigrid(batch, share):
     _, states, rooms = batch

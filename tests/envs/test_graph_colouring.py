@@ -79,6 +79,7 @@ def test_the_expert_colours_every_graph(batch):
     assert all(is_right(graph, row[:n]) for graph, row in zip(graphs, actions.tolist(), strict=True))
 
 
+@pytest.mark.peer("reasoning-gym", "graph_colouring")
 def test_any_colouring_is_judged_by_its_lines(batch):
     scale, states, graphs = batch
     noise = np.random.default_rng(0)

@@ -105,29 +105,30 @@ def test_games_follow_the_rules(batch, share):
         assert wins.mean() >= env.expert_success[scale]
 
 
+@pytest.mark.peer("pgx", "tic_tac_toe", "connect_four")
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("name", "scale"), [("tic_tac_toe", 0), ("connect_four", 1)])
 def test_agrees_with_pgx(name, scale):
     """The boards of whole games, put stone by stone, end where and as pgx says."""
-    env, peer = jaxenv.make(name)[0], pgx.make(name)
+    env, peer, count = jaxenv.make(name)[0], pgx.make(name), 200
 
     def put(state, action, acts):
         return jax.tree.map(lambda new, old: jnp.where(acts, new, old), peer.step(state, action), state)
 
     step = jax.jit(jax.vmap(put))
-    start = jax.vmap(peer.init)(jax.random.split(jax.random.key(0), COUNT))
-    states = play.instances(env, scale, COUNT)
+    start = jax.vmap(peer.init)(jax.random.split(jax.random.key(0), count))
+    states = play.instances(env, scale, count)
     cleared = states.replace(board=np.zeros_like(states.board))
     played = rollouts.roll(env, cleared, TURNS, 0.5)
     lengths, theirs_now = played.length(), start
-    done = np.zeros(COUNT, bool)
+    done = np.zeros(count, bool)
     for t in range(TURNS):
         boards = [state.board for state in played.states[t : t + 2]]
         for side in (1, 2):
             new = (boards[1] == side) & (boards[0] != side)
             acts = new.any((1, 2)) & ~done
             flat = new[:, :3, :3] if name == "tic_tac_toe" else new.any(1)
-            action = jnp.asarray(flat.reshape(COUNT, -1).argmax(1), jnp.int32)
+            action = jnp.asarray(flat.reshape(count, -1).argmax(1), jnp.int32)
             theirs_now = step(theirs_now, action, jnp.asarray(acts))
         over = np.asarray(theirs_now.terminated)
         np.testing.assert_array_equal(over & ~done, played.terminated[t])

@@ -116,6 +116,7 @@ def test_the_expert_finds_back_from_other_moves(batch):
             assert lengths[i] == min(moves_left(*read(words)), TURNS + 1)
 
 
+@pytest.mark.peer("reasoning-gym", "jugs")
 def test_moves_are_those_of_reasoning_gym(batch):
     """Which begins with empty jugs, and lets moves change nothing."""
     scale, states, _ = batch

@@ -125,6 +125,7 @@ def test_picture_and_text_show_the_sums(batch):
         assert observation == f"row sums {' '.join(map(str, rows))}\ncolumn sums {' '.join(map(str, cols))}"
 
 
+@pytest.mark.peer("reasoning-gym", "kakurasu")
 def test_agrees_with_reasoning_gym(batch):
     states, puzzles, n = batch
     some = play.first(states, play.SOME)

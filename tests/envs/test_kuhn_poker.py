@@ -74,6 +74,7 @@ def batch(request):
     return request.param, play.instances(ENV, request.param)
 
 
+@pytest.mark.peer("pgx", "kuhn_poker")
 def test_payments_are_those_of_pgx():
     peer = pgx.make("kuhn_poker")
     step = jax.jit(peer.step)

@@ -77,6 +77,7 @@ def test_picture_shows_the_land(batch):
         ] == board
 
 
+@pytest.mark.peer("reasoning-gym", "largest_island")
 def test_agrees_with_reasoning_gym(batch):
     states, boards, _ = batch
     some = play.first(states, play.SOME)

@@ -6,7 +6,7 @@ import pytest
 import rollouts
 from minigrid.core.world_object import Goal, Lava
 from minigrid.envs.crossing import CrossingEnv
-from reference_facing import Cell, fewest_turns
+from reference_facing import Board, fewest_turns
 
 import jaxenv
 
@@ -15,29 +15,11 @@ SIDES, RIVERS, DISTINCT = (5, 7, 9), (1, 3, 5), (300, 1600, 1900)
 FORWARD, TURNS, COUNT = 2, 48, 40
 
 
-class Board:
-    """Cells of a board read from the words of an observation, and where the goal is."""
-
-    def __init__(self, words: str) -> None:
-        rows = [line.split(" ") for line in words.split("\n")]
-        self.cells = {(r, c): word for r, row in enumerate(rows) for c, word in enumerate(row)}
-        self.n = len(rows)
-        (self.goal,) = (cell for cell, word in self.cells.items() if word == "G")
-        (self.agent,) = (cell for cell, word in self.cells.items() if word in "><^v")
-        self.heading = ">v<^".index(self.cells[self.agent])
-
-    def safe(self, cell: Cell) -> bool:
-        return self.cells.get(cell, "L") != "L"
-
-    def fewest_turns(self) -> int:
-        return fewest_turns(self.agent, self.heading, self.safe, {self.goal})
-
-
 def rivers(board: Board) -> list[tuple[int, int]]:
     """(axis, line) of the odd rows and columns that are lava save for one gap."""
 
     def burns(axis: int, k: int) -> int:
-        return sum(not board.safe((k, at) if axis == 0 else (at, k)) for at in range(board.n))
+        return sum(not board.free((k, at) if axis == 0 else (at, k)) for at in range(board.n))
 
     return [(axis, k) for axis in (0, 1) for k in range(1, board.n, 2) if burns(axis, k) == board.n - 1]
 
@@ -55,7 +37,7 @@ def minigrid_of(board: Board) -> CrossingEnv:
 @pytest.fixture(scope="module", params=range(3))
 def batch(request):
     states = play.instances(ENV, request.param)
-    return request.param, states, [Board(words) for words in play.observations(ENV, states)]
+    return request.param, states, [Board(words, "L") for words in play.observations(ENV, states)]
 
 
 def test_every_goal_can_be_reached_through_the_gaps_and_boards_differ(batch):
@@ -66,7 +48,7 @@ def test_every_goal_can_be_reached_through_the_gaps_and_boards_differ(batch):
         assert {board.agent[0], board.goal[0]} == {board.agent[1], board.goal[1]} == {0, n - 1}
         found = rivers(board)
         assert len(found) == count
-        lava = {cell for cell in board.cells if not board.safe(cell)}
+        lava = {cell for cell in board.cells if not board.free(cell)}
         beds = {(r, c) for r in range(n) for c in range(n) if (0, r) in found or (1, c) in found}
         assert lava < beds
         assert len(beds - lava) == count
@@ -76,6 +58,7 @@ def test_every_goal_can_be_reached_through_the_gaps_and_boards_differ(batch):
     assert play.distinct(states) >= DISTINCT[scale]
 
 
+@pytest.mark.peer("minigrid", "lava_crossing")
 @pytest.mark.parametrize("share", [0.0, 0.8])
 def test_actions_do_what_they_do_in_minigrid(batch, share):
     _, states, boards = batch
@@ -107,4 +90,4 @@ def test_the_expert_takes_a_shortest_way_from_anywhere(batch):
     lengths = rollouts.roll(ENV, wandered, TURNS, 1.0).length()
     for i in np.flatnonzero(mixed.length() > 8):
         start, heading = tuple(wandered.agent[i].tolist()), int(wandered.heading[i])
-        assert lengths[i] == fewest_turns(start, heading, boards[i].safe, {boards[i].goal})
+        assert lengths[i] == fewest_turns(start, heading, boards[i].free, {boards[i].goal})

@@ -98,6 +98,7 @@ def test_picture_and_text_show_the_givens(batch):
         assert observation == "\n".join("".join(map(str, row)) for row in puzzle.given).replace("0", ".")
 
 
+@pytest.mark.peer("reasoning-gym", "mini_sudoku")
 def test_agrees_with_reasoning_gym(batch):
     states, puzzles = batch
     some = play.first(states, play.SOME)

@@ -90,6 +90,7 @@ def test_picture_and_text_show_the_instance(batch):
         assert observation.split("\n") == [head, *("".join(map(str, row)) for row in matrix)]
 
 
+@pytest.mark.peer("reasoning-gym", "pool_matrix")
 def test_agrees_with_reasoning_gym(batch):
     pool, states, matrices, _ = batch
     some = play.first(states, play.SOME)

@@ -84,6 +84,7 @@ def test_picture_has_two_horizontal_and_two_vertical_edges_a_rectangle(batch, ca
         assert count_edges(image.swapaxes(0, 1)) == 2 * count
 
 
+@pytest.mark.peer("reasoning-gym", "rectangle_count")
 def test_agrees_with_reasoning_gym(batch):
     states, counts, _ = batch
     some = play.first(states, play.SOME)

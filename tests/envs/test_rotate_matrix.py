@@ -83,6 +83,7 @@ def test_picture_and_text_show_the_instance(batch):
         assert observation.split("\n") == [f"turn {90 * turns}", *lines]
 
 
+@pytest.mark.peer("reasoning-gym", "rotate_matrix")
 def test_agrees_with_reasoning_gym(batch):
     states, matrices = batch
     some = play.first(states, play.SOME)

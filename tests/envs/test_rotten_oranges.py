@@ -63,6 +63,7 @@ def test_picture_shows_the_oranges(batch):
         assert ["".join(TILES[name] for name in row[:n]) for row in picture[:n]] == board
 
 
+@pytest.mark.peer("reasoning-gym", "rotten_oranges")
 def test_agrees_with_reasoning_gym(batch):
     _, states, boards, goals = batch
     some = play.first(states, play.SOME)

@@ -44,6 +44,7 @@ def test_every_instance_is_undone_by_its_way_back_and_not_solved(batch):
         assert stickers(cube) == shown.tolist()
 
 
+@pytest.mark.peer("magiccube", "rubiks_cube")
 @pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
 def test_turns_are_those_of_magiccube(batch, share):
     _, states = batch

@@ -107,6 +107,7 @@ def test_no_fewer_moves_will_do(batch):
         assert moves_left(rows) == depth
 
 
+@pytest.mark.peer("reasoning-gym", "rush_hour")
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_vehicles_drive_over_free_cells(batch, share):
     scale, states, boards = batch

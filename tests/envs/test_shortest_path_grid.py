@@ -164,6 +164,7 @@ def test_picture_shows_the_board(batch):
         assert {cell: TILES[picture[cell[0]][cell[1]]] for cell in board} == board
 
 
+@pytest.mark.peer("reasoning-gym", "shortest_path_grid")
 def test_agrees_with_reasoning_gym(batch):
     states, boards, _ = batch
     some = play.first(states, play.SOME)

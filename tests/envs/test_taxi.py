@@ -122,6 +122,7 @@ def test_the_expert_works_from_anywhere(batch):
         assert lengths[i] == maps[i].fewest_turns(maps[i].taxi, maps[i].waiting)
 
 
+@pytest.mark.peer("gymnasium", "taxi")
 def test_every_turn_is_gymnasiums():
     """All states and actions of gymnasium's own map."""
     env = TaxiEnv()

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -14,21 +15,27 @@ MOST_NUMBERED = 16  # rows of a heat map whose numbers can be read
 SHOWN = 0.1  # transitions rarer than this are left out of a graph
 
 
-def heatmap(values: np.ndarray, names: Sequence[str], title: str, path: str | Path) -> None:
-    """Draw float[n, n] in -1..1 with a name a row and column as a PNG, with the numbers where they fit."""
+def heatmaps(values: Mapping[str, np.ndarray], names: Sequence[str], path: str | Path) -> None:
+    """Draw arrays float[n, n] in -1..1, with a name a row and column, beside each other under their titles as
+    a PNG, with the numbers where they fit."""
     side = 2.2 + 0.32 * len(names)
-    figure = Figure(figsize=(side + 0.8, side), dpi=110, layout="constrained")
-    axis = figure.subplots()
-    shown = axis.imshow(values, cmap="RdBu", vmin=-1, vmax=1)
-    axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7, color=INK)
-    axis.set_yticks(range(len(names)), names, fontsize=7, color=INK)
-    if len(names) <= MOST_NUMBERED:
-        for (row, column), value in np.ndenumerate(values):
-            ink = "white" if abs(value) > 0.6 else INK
-            axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=ink)
-    axis.set_title(title, loc="left", fontsize=9.5, color=INK)
-    figure.colorbar(shown, shrink=0.7).ax.tick_params(labelsize=7)
+    figure = Figure(figsize=(len(values) * side + 0.8, side), dpi=110, layout="constrained")
+    axes = figure.subplots(1, len(values), squeeze=False)[0]
+    for axis, (title, cells) in zip(axes, values.items(), strict=True):
+        shown = axis.imshow(cells, cmap="RdBu", vmin=-1, vmax=1)
+        axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7, color=INK)
+        axis.set_yticks(range(len(names)), names, fontsize=7, color=INK)
+        axis.set_title(title, loc="left", fontsize=9.5, color=INK)
+        if len(names) <= MOST_NUMBERED:
+            _number(axis, cells)
+    figure.colorbar(shown, ax=axes, shrink=0.7).ax.tick_params(labelsize=7)
     figure.savefig(path)
+
+
+def _number(axis: Axes, cells: np.ndarray) -> None:
+    for (row, column), value in np.ndenumerate(cells):
+        ink = "white" if abs(value) > 0.6 else INK
+        axis.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=ink)
 
 
 def coverage_curves(curves: Mapping[str, Sequence[float]], path: str | Path) -> None:
