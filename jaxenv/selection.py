@@ -104,8 +104,8 @@ def select(
     gradients. Of equal gains the environment with the lower index is taken. Raises ValueError when k is
     not in 1..E.
     """
-    if k is not None and not 1 <= k <= len(core):
-        raise ValueError(f"k: {k} is not in 1..{len(core)}, the number of environments")
+    if k is not None:
+        check_k(k, len(core))
     wanted = core.any(0)
     missing, left = wanted.copy(), np.ones(len(core), bool)
     most_alike, most_opposed = np.zeros(len(core)), np.zeros(len(core))
@@ -122,3 +122,24 @@ def select(
         chosen.gains.append(float(gain[pick]))
         chosen.covered.append(float(1 - missing.sum() / max(wanted.sum(), 1)))
     return chosen
+
+
+def spread(families: Sequence[str], k: int, rng: np.random.Generator) -> list[int]:
+    """`k` environments at random, uniform over families: a family among those not used up, then one of its
+    environments that was not taken. families: that of each environment. Raises ValueError when k is not in
+    1..E."""
+    check_k(k, len(families))
+    left: dict[str, list[int]] = {}
+    for n, family in enumerate(families):
+        left.setdefault(family, []).append(n)
+    picks = []
+    for _ in range(k):
+        of_family = left[rng.choice([family for family, own in left.items() if own])]
+        picks.append(of_family.pop(rng.integers(len(of_family))))
+    return picks
+
+
+def check_k(k: int, count: int) -> None:
+    """Raises ValueError when `k` of `count` environments cannot be chosen."""
+    if not 1 <= k <= count:
+        raise ValueError(f"k: {k} is not in 1..{count}, the number of environments")

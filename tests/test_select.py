@@ -41,11 +41,34 @@ def test_the_set_can_be_trained_on_and_says_where_it_comes_from(made: Path) -> N
     written = tomllib.loads((made / "mine.toml").read_text())
     assert sorted(jaxenv.env_set(str(made / "mine.toml"))) == sorted(tiny.ENVS.split(","))
     told = written["provenance"]
-    assert told["profiles_sha256"] == hashlib.sha256((made / "profiles.json").read_bytes()).hexdigest()
+    content = b"".join((made / file).read_bytes() for file in ("profiles.json", "gradients.json"))
+    assert told["measured_sha256"] == hashlib.sha256(content).hexdigest()
     assert told["covered"][-1] == 1
     assert len(told["gains"]) == 2
     assert told["redundancy"] == SelectionConfig().redundancy
-    assert "--k 2 --name mine" in (made / "mine.toml").read_text()
+    assert f"--pool {tiny.ENVS} --k 2 --how aes --name mine" in (made / "mine.toml").read_text()
+
+
+def test_what_was_measured_serves_again(made: Path, tmp_path: Path) -> None:
+    again = dataclasses.replace(CONFIG, model="nothing is played", measured=made, out=tmp_path, k=2)
+    select.main(again)
+    first, second = (tomllib.loads((folder / "mine.toml").read_text()) for folder in (made, tmp_path))
+    assert first == second
+    one = tiny.ENVS.split(",")[0]
+    select.main(dataclasses.replace(again, without=one, k=None))
+    assert one not in jaxenv.env_set(str(tmp_path / "mine.toml"))
+
+
+def test_a_random_choice_is_spread_over_families(tmp_path: Path) -> None:
+    config = SelectConfig("some", pool="all", without="core12", k=30, how="random", out=tmp_path)
+    select.main(config)
+    some = jaxenv.env_set(str(tmp_path / "some.toml"))
+    assert len(some) == 30
+    assert not set(some) & set(jaxenv.env_set("core12"))
+    select.main(config)
+    assert jaxenv.env_set(str(tmp_path / "some.toml")) == some
+    select.main(dataclasses.replace(config, seed=1))
+    assert jaxenv.env_set(str(tmp_path / "some.toml")) != some
 
 
 def test_profiles_are_of_what_was_done(made: Path) -> None:
@@ -87,8 +110,10 @@ def test_a_model_behind_an_endpoint_may_annotate(random_model: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"k": 3}, "k: 3 is not in 1..2, the size of the pool"),
+        ({"k": 3}, "k: 3 is not in 1..2, the number of environments"),
         ({"trajectories": 3}, "trajectories: 3 are not a multiple of gradients.group_size, 4"),
+        ({"how": "random"}, "k: a random choice covers nothing in particular"),
+        ({"measured": Path("nowhere")}, "measured: nowhere has no profiles.json"),
         ({"pool": "maze"}, "no environment set 'maze'; did you mean"),
     ],
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxenv.selection import SelectionConfig, Trajectory, cosines, profile, select, similarity
+from jaxenv.selection import SelectionConfig, Trajectory, cosines, profile, select, similarity, spread
 
 CONFIG = SelectionConfig()
 
@@ -104,3 +104,17 @@ def test_what_cannot_be_is_said():
         select(core, alike, agree, CONFIG, k=99)
     with pytest.raises(ValueError, match="none is of the strong policy"):
         profile([Trajectory([0], strong=False)], 1, CONFIG)
+
+
+def test_a_random_choice_is_uniform_over_families_while_they_last():
+    families = ["many"] * 20 + ["few"] * 2 + ["one"]
+    firsts, rng = [], np.random.default_rng(0)
+    for _ in range(600):
+        picks = spread(families, 6, rng)
+        assert len(set(picks)) == 6
+        firsts.append(families[picks[0]])
+    for family in set(families):
+        assert firsts.count(family) == pytest.approx(200, abs=50)
+    assert sorted(spread(families, 23, rng)) == list(range(23))
+    with pytest.raises(ValueError, match=r"k: 24 is not in 1..23"):
+        spread(families, 24, rng)

@@ -1,6 +1,5 @@
 """Which environments to train on, by AES (arXiv:2608.03571): `python -m train.select --name mine`."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,12 +15,13 @@ from rich.table import Table
 import jaxenv
 from jaxenv.abilities import definitions
 from jaxenv.environment import Environment, Level
-from jaxenv.selection import Profile, Selection, SelectionConfig, cosines, select, similarity
+from jaxenv.selection import Selection, SelectionConfig, check_k, cosines, select, similarity, spread
 from train.agent import SMALL_POLICY, Agent, Observation, make_agent
-from train.annotation import chat_annotator
+from train.annotation import chat_annotator, measured
 from train.annotation.chat_annotator import AnnotatorConfig
 from train.annotation.figures import ability_graph, coverage_curves, heatmaps
-from train.annotation.profiles import Exercised, make_profiles, to_json
+from train.annotation.measured import Measured
+from train.annotation.profiles import Exercised, make_profiles
 from train.annotation.recorder import Recorder, play_experts, traced, transcripts
 from train.cli import run
 from train.conflict import GradientConfig, environment_gradients, gradient_learner
@@ -38,8 +38,15 @@ class SelectConfig:
     """Name of the new set: it is written to OUT/NAME.toml, which --env-set takes."""
     pool: str = "core12"
     """Named set to choose from, an environment's id, or several of both with commas between."""
+    without: str | None = None
+    """Sets or environments that are left out of the pool."""
     k: int | None = None
     """Environments to choose; by default as many as cover every core ability."""
+    how: Literal["aes", "random"] = "aes"
+    """aes chooses by abilities and gradients; random chooses uniformly over families, to compare with."""
+    measured: Path | None = None
+    """Directory of an earlier selection by aes, from the same environments or more: its profiles, with their
+    core abilities, and its gradients are taken and nothing is played."""
     annotator: Literal["trace", "llm"] = "trace"
     """Who says which abilities an episode exercised: the environments, or a model at --llm.endpoint.url."""
     model: str = str(SMALL_POLICY)
@@ -53,8 +60,10 @@ class SelectConfig:
     """What the weak policy is shown when the harness has taken all texts away."""
     canvas: int = 96
     """Side of the pictures in pixels."""
+    seed: int = 0
+    """Seed of a random choice."""
     out: Path = Path("runs/select")
-    """Directory of the set, the profiles and the pictures."""
+    """Directory of the set, what was measured, and the pictures."""
     selection: SelectionConfig = field(default_factory=SelectionConfig)
     gradients: GradientConfig = field(default_factory=lambda: GradientConfig(group_size=4))
     llm: AnnotatorConfig = field(default_factory=AnnotatorConfig)
@@ -72,40 +81,69 @@ class SelectConfig:
 def main(config: SelectConfig) -> None:
     """Plays the pool by a weak and a strong policy, profiles the abilities that each environment exercises
     and chooses environments that cover them without repeating or opposing each other."""
-    names = jaxenv.env_set(config.pool)
-    if config.k is not None and not 1 <= config.k <= len(names):
-        raise ValueError(f"k: {config.k} is not in 1..{len(names)}, the size of the pool")
-    agent = _agent(config)
-    if config.annotator == "trace":
-        check_told(agent.mixture.envs)
-    print("playing")
-    profiles = make_profiles(*_episodes(agent, config), config.selection)
-    print("taking gradients")
-    gradients = environment_gradients(agent, gradient_learner(agent, config.learner), config.gradients)
-    config.out.mkdir(parents=True, exist_ok=True)
-    told = to_json(names, profiles)
-    (config.out / "profiles.json").write_text(told)
-    alike, agree = similarity(profiles), cosines(gradients)
-    core = np.stack([each.core for each in profiles])
-    chosen = select(core, alike, agree, config.selection, config.k)
-    _write_set(config, names, chosen, hashlib.sha256(told.encode()).hexdigest())
+    without = jaxenv.env_set(config.without) if config.without else ()
+    names = tuple(name for name in jaxenv.env_set(config.pool) if name not in without)
+    if config.k is not None:
+        check_k(config.k, len(names))
+    if config.how == "random":
+        _at_random(config, names)
+    else:
+        _by_abilities(config, names)
+    print(f"--env-set {config.out / config.name}.toml trains on it")
+
+
+def _at_random(config: SelectConfig, names: Sequence[str]) -> None:
+    if config.k is None:
+        raise ValueError("k: a random choice covers nothing in particular; say how many environments")
+    families = [jaxenv.make(name)[0].family for name in names]
+    picks = spread(families, config.k, np.random.default_rng(config.seed))
+    _write_set(config, [names[pick] for pick in picks], {"seed": config.seed})
+
+
+def _by_abilities(config: SelectConfig, names: Sequence[str]) -> None:
+    folder = config.measured
+    if folder is None:
+        folder = config.out
+        measured.save(_measure(config, names), folder)
+    found = measured.load(folder, names)
+    core, alike = np.stack([each.core for each in found.profiles]), similarity(found.profiles)
+    chosen = select(core, alike, found.agree, config.selection, config.k)
+    provenance = {
+        "measured_sha256": measured.digest(folder),
+        "gains": [round(gain, 6) for gain in chosen.gains],
+        "covered": [round(share, 6) for share in chosen.covered],
+        **asdict(config.selection),
+    }
+    _write_set(config, [names[pick] for pick in chosen.picks], provenance)
     ablations = {
         "all terms": config.selection,
         "without redundancy": replace(config.selection, redundancy=0.0),
         "without conflict": replace(config.selection, conflict=0.0),
         "coverage alone": replace(config.selection, redundancy=0.0, conflict=0.0),
     }
-    curves = {name: select(core, alike, agree, terms).covered for name, terms in ablations.items()}
-    _draw(config.out, names, profiles, alike, agree, curves)
+    curves = {name: select(core, alike, found.agree, terms).covered for name, terms in ablations.items()}
+    _draw(config.out, found, alike, curves)
     _show(names, chosen, curves)
-    print(f"--env-set {config.out / config.name}.toml trains on it")
 
 
-def _agent(config: SelectConfig) -> Agent:
+def _measure(config: SelectConfig, names: Sequence[str]) -> Measured:
+    """Plays both policies and takes the gradients of the weak one."""
+    agent = _agent(config, names)
+    if config.annotator == "trace":
+        check_told(agent.mixture.envs)
+    print("playing")
+    profiles = make_profiles(*_episodes(agent, config), config.selection)
+    print("taking gradients")
+    learner = gradient_learner(agent, config.learner)
+    agree = cosines(environment_gradients(agent, learner, config.gradients))
+    return Measured(tuple(names), profiles, agree)
+
+
+def _agent(config: SelectConfig, names: Sequence[str]) -> Agent:
     """The weak policy with a mixture that keeps what is played."""
     return make_agent(
         config.model,
-        config.pool,
+        ",".join(names),
         config.trajectories,
         config.canvas,
         config.actor,
@@ -153,38 +191,27 @@ def _annotated(recorder: Recorder, strong: bool, config: SelectConfig) -> Exerci
     return [said.abilities[first : first + slots] for first in range(0, len(episodes), slots)]
 
 
-def _write_set(config: SelectConfig, names: Sequence[str], chosen: Selection, digest: str) -> None:
-    """The set as TOML, with where it comes from."""
-    count = "" if config.k is None else f" --k {config.k}"
+def _write_set(config: SelectConfig, names: Sequence[str], provenance: dict[str, object]) -> None:
+    """The set as TOML, with the command that chose it and what it was chosen by."""
+    told = {name: getattr(config, name) for name in ("pool", "without", "k", "how", "measured", "name")}
+    flags = " ".join(f"--{name} {value}" for name, value in told.items() if value is not None)
     lines = [
-        f"# Chosen by `python -m train.select --pool {config.pool}{count} --name {config.name}` from the",
-        "# profiles with this hash. Gains and shares of the core abilities covered are in the same order.",
-        f"environments = {json.dumps([names[pick] for pick in chosen.picks], indent=4)}",
+        f"# python -m train.select {flags}",
+        f"environments = {json.dumps(names, indent=4)}",
         "",
         "[provenance]",
-        f'profiles_sha256 = "{digest}"',
-        f"gains = {[round(gain, 6) for gain in chosen.gains]}",
-        f"covered = {[round(share, 6) for share in chosen.covered]}",
-        f"trajectories = {config.trajectories}",
-        f'annotator = "{config.annotator}"',
-        *(f"{name} = {value}" for name, value in asdict(config.selection).items()),
+        *(f"{name} = {json.dumps(value)}" for name, value in provenance.items()),
     ]
+    config.out.mkdir(parents=True, exist_ok=True)
     (config.out / f"{config.name}.toml").write_text("\n".join(lines) + "\n")
 
 
-def _draw(
-    out: Path,
-    names: Sequence[str],
-    profiles: Sequence[Profile],
-    alike: np.ndarray,
-    agree: np.ndarray,
-    curves: dict[str, list[float]],
-) -> None:
-    heatmaps({"cosine of gradients": agree}, names, out / "gradients.png")
-    heatmaps({"similarity of profiles": alike}, names, out / "similarity.png")
+def _draw(out: Path, found: Measured, alike: np.ndarray, curves: dict[str, list[float]]) -> None:
+    heatmaps({"cosine of gradients": found.agree}, found.names, out / "gradients.png")
+    heatmaps({"similarity of profiles": alike}, found.names, out / "similarity.png")
     coverage_curves(curves, out / "coverage.png")
     (out / "graphs").mkdir(exist_ok=True)
-    for name, profile in zip(names, profiles, strict=True):
+    for name, profile in zip(found.names, found.profiles, strict=True):
         ability_graph(profile, list(definitions()), name, out / "graphs" / f"{name}.png")
 
 

@@ -42,3 +42,23 @@ def to_json(names: Sequence[str], profiles: Sequence[Profile]) -> str:
         }
 
     return json.dumps({name: one(each) for name, each in zip(names, profiles, strict=True)}, indent=1) + "\n"
+
+
+def from_json(told: str) -> dict[str, Profile]:
+    """The profiles that `to_json` wrote, by environment."""
+    numbers = {ability: n for n, ability in enumerate(definitions())}
+
+    def row(shares: dict[str, float]) -> np.ndarray:
+        values = np.zeros(len(numbers))
+        for name, share in shares.items():
+            values[numbers[name]] = share
+        return values
+
+    def flags(names: list[str]) -> np.ndarray:
+        return row(dict.fromkeys(names, 1.0)) > 0
+
+    def one(each: dict) -> Profile:
+        transitions = np.stack([row(each["transitions"].get(name, {})) for name in numbers])
+        return Profile(row(each["frequencies"]), transitions, flags(each["core"]), flags(each["soft"]))
+
+    return {name: one(each) for name, each in json.loads(told).items()}
