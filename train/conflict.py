@@ -1,6 +1,7 @@
 """Whether environments pull a policy the same way: the policy gradient of each, and their cosines (AES,
 arXiv:2608.03571). `python -m train.conflict` compares pictures with the same boards in words."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -78,7 +79,8 @@ def main(config: ConflictConfig) -> None:
     names = jaxenv.env_set(config.env_set)
     agree = {each: _cosines(config, each) for each in config.observations}
     config.out.mkdir(parents=True, exist_ok=True)
-    np.savez(config.out / "cosines.npz", names=names, **agree)
+    told = {"names": names} | {each: cosine.round(6).tolist() for each, cosine in agree.items()}
+    (config.out / "cosines.json").write_text(json.dumps(told) + "\n")
     heatmaps(agree, names, config.out / "gradients.png")
     _show(names, agree)
     print(f"pictures: {config.out / 'gradients.png'}")
@@ -104,9 +106,9 @@ def _show(names: Sequence[str], agree: dict[str, np.ndarray]) -> None:
     above = np.triu_indices(len(names), 1)
     for observation, cosine in agree.items():
         pairs = cosine[above]
-        worst = int(pairs.argmin())
-        told = [str(len(pairs)), f"{np.mean(pairs < 0):.0%}", f"{pairs.mean():+.3f}", f"{pairs[worst]:+.3f}"]
-        table.add_row(observation, *told, " and ".join(names[side[worst]] for side in above))
+        row, column = (side[pairs.argmin()] for side in above)
+        told = [str(len(pairs)), f"{np.mean(pairs < 0):.0%}", f"{pairs.mean():+.3f}", f"{pairs.min():+.3f}"]
+        table.add_row(observation, *told, f"{names[row]} and {names[column]}")
     Console().print(table)
 
 
