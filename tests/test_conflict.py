@@ -63,7 +63,7 @@ def test_pictures_are_compared_with_words(model: Path, tmp_path: Path) -> None:
         episodes=tiny.SLOTS,
         canvas=tiny.CANVAS,
         out=tmp_path,
-        gradients=replace(CONFIG, harness=4, dimensions=256),
+        gradients=replace(CONFIG, dimensions=256),
         actor=tiny.ACTOR,
         learner=tiny.LEARNER,
     )
