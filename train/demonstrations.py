@@ -4,10 +4,10 @@ The texts of the prompt are learnt too, as captions of the picture before them: 
 far more about a picture than the one word of a reply.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +19,7 @@ from jaxenv.harness import NUM_HARNESS_LEVELS
 from jaxenv.text import Text
 from jaxenv.vector import Vector, VectorState
 from train.batches import Answer, Pack
+from train.compilation import in_threads
 from train.policy.chat import Chat, PromptRow
 
 
@@ -46,8 +47,9 @@ class Demonstrator:
         key: jax.Array,
     ) -> None:
         self.caption = caption
-        self._advance, self._states = [], []
-        for e, (env, n) in enumerate(zip(envs, rows, strict=True)):
+
+        def begin(e: int) -> tuple[Callable[..., Any], VectorState]:
+            env, n = envs[e], rows[e]
             # An environment that ends every turn needs as many fresh instances as there are rows.
             refill = n if env.single_turn else max(n // 4, 1)
             vector = Vector(env, n, pool_size=max(4 * n, 64), refill=refill)
@@ -55,15 +57,19 @@ class Demonstrator:
             weights = jnp.log(jnp.asarray(scale_weights[: env.num_scales], jnp.float32) + 1e-9)
             scales = jax.random.categorical(level_key, weights, shape=(vector.pool_size,)).astype(jnp.int32)
             params = Params(Level(jnp.zeros_like(scales), scales), jnp.int32(0))
-            self._states.append(jax.jit(vector.reset)(reset_key, params)[1])
-            self._advance.append(jax.jit(partial(_advance, vector, noise, board)))
+            _, state = jax.jit(vector.reset)(reset_key, params)
+            return jax.jit(partial(_advance, vector, noise, board)), state
+
+        begun = in_threads(partial(begin, e) for e in range(len(envs)))
+        self._advance, self._states = zip(*begun, strict=True)
 
     def packs(self, chat: Chat, key: jax.Array) -> list[Pack]:
         """The next demonstrations of every environment: packs of a picture with a text and its reply."""
-        batches = []
-        for e, advance in enumerate(self._advance):
-            batch, self._states[e] = advance(jax.random.fold_in(key, e), self._states[e])
-            batches.append(batch)
+        moved = in_threads(
+            partial(advance, jax.random.fold_in(key, e), self._states[e])
+            for e, advance in enumerate(self._advance)
+        )
+        batches, self._states = zip(*moved, strict=True)
         prompts = chat.prompts([line for batch in batches for line in text.decode_batch(batch.prompt)])
         replies = chat.replies([line for batch in batches for line in text.decode_batch(batch.reply)])
         pixels = np.concatenate([np.asarray(batch.pixels) for batch in batches])

@@ -6,6 +6,7 @@ Everything is in the layout of a Hugging Face checkpoint: transformers loads the
 import json
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import jax
@@ -16,6 +17,7 @@ from transformers import PreTrainedTokenizerFast
 from jaxenv import text
 from jaxenv.environment import Environment, make_params
 from jaxenv.text import Text
+from train.compilation import in_threads
 from train.policy.config import (
     FAMILIES,
     PictureTokens,
@@ -80,14 +82,15 @@ def create(directory: str | Path, envs: Sequence[Environment], seed: int) -> Pol
 
 def corpus(envs: Iterable[Environment], seed: int, samples: int = 64) -> list[str]:
     """Prompts and expert replies of every environment, scale and harness level."""
-    lines = ["system", "user", "assistant"] * samples
     keys = jax.random.split(jax.random.key(seed), samples)
-    for env in envs:
+
+    def written(env: Environment) -> list[str]:
         write = jax.jit(jax.vmap(partial(_texts, env), in_axes=(0, None)))
-        for scale in range(env.num_scales):
-            for texts in write(keys, jnp.int32(scale)):
-                lines += text.decode_batch(texts)
-    return lines
+        batches = [texts for scale in range(env.num_scales) for texts in write(keys, jnp.int32(scale))]
+        return [line for texts in batches for line in text.decode_batch(texts)]
+
+    roles = ["system", "user", "assistant"] * samples
+    return [*roles, *chain.from_iterable(in_threads(partial(written, env) for env in envs))]
 
 
 def sentences(envs: Iterable[Environment]) -> list[str]:
