@@ -28,6 +28,8 @@ from benchmarks.contenders import Contender, Ready, ours
 
 LARGEST = 2
 WIDE = 140  # columns that hold a table, for output that goes to a file
+SLOW = 50  # times slower than the median: from there a reason is owed
+REASONS: dict[str, str] = {}
 OURS, THEIRS = "#2a6f97", "#b9bec5"
 NOTES = """\
 fresh: share of the episodes begun from an instance made in that turn; the rest meet one of the pool again.
@@ -103,6 +105,9 @@ def main(config: ThroughputConfig) -> list[Row]:
     }
     for title in contenders:
         console.print(_table(title, [row for row in rows if row.table == title]))
+    for row, times in slow_rows([row for row in rows if row.table == "environments"]):
+        reason = REASONS.get(row.name, "no reason is known: find out")
+        console.print(f"{row.name}, {row.observation}: {times:.0f} times slower than the median. {reason}")
     console.print(f"{NOTES}\n{machine}", style="dim", highlight=False)
     if config.json:
         config.json.write_text(_json(config, machine, rows))
@@ -169,6 +174,16 @@ def measure(config: ThroughputConfig, contenders: dict[str, list[Contender]]) ->
         )
         for (title, entry), warm, speeds in zip(entries, ready, zip(*rounds, strict=True), strict=True)
     ]
+
+
+def slow_rows(rows: list[Row]) -> list[tuple[Row, float]]:
+    """Rows more than `SLOW` times slower than the median of those with the same observation, and how many
+    times."""
+    speeds: dict[str, list[float]] = {}
+    for row in rows:
+        speeds.setdefault(row.observation, []).append(row.median)
+    times = [(row, statistics.median(speeds[row.observation]) / row.median) for row in rows]
+    return [(row, slower) for row, slower in times if slower > SLOW]
 
 
 def _speed(contender: Ready, seconds: float) -> float:

@@ -6,7 +6,7 @@ from pathlib import Path
 from PIL import Image
 
 from benchmarks import env_throughput, overview
-from benchmarks.env_throughput import ThroughputConfig
+from benchmarks.env_throughput import Row, ThroughputConfig, slow_rows
 from benchmarks.overview import OverviewConfig
 
 
@@ -36,6 +36,16 @@ def test_throughput_writes_every_row(tmp_path: Path) -> None:
         assert 0 < row["state_bytes"] <= 256
         assert 0 < row["fresh"] <= 1
     assert Image.open(png).width > 500
+
+
+def test_slow_environments_are_found_by_what_is_observed() -> None:
+    speeds = {"symbolic": (1.0, 60.0, 100.0, 9000.0), "pixels": (1.0, 2.0, 3.0)}
+    rows = [
+        Row("environments", f"{observation} {speed}", "", observation, "", 4, (speed,), 0.0, None, None)
+        for observation, own in speeds.items()
+        for speed in own
+    ]
+    assert [(row.name, times) for row, times in slow_rows(rows)] == [("symbolic 1.0", 80.0)]
 
 
 def test_overview_shows_every_environment(tmp_path: Path) -> None:
