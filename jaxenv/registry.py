@@ -48,9 +48,17 @@ def make(env_id: str, **options: Any) -> tuple[Environment, Params]:
 def env_set(name: str) -> tuple[str, ...]:
     """The ids of a named set; `all` is every registered id, an id is the set of itself, a path that ends in
     .toml is a set in a file of its own, and "frozen_lake,rotate_matrix" joins sets and ids in order, each id
-    once. Raises ValueError for unknown names."""
-    parts = (part.strip() for part in name.split(","))
-    return tuple(dict.fromkeys(env_id for part in parts for env_id in _one_set(part)))
+    once; "all,-core12" leaves some out again. Raises ValueError for unknown names, and when none is left."""
+    chosen: dict[str, None] = {}
+    for part in name.split(","):
+        named = _one_set(part.strip().removeprefix("-"))
+        if part.strip().startswith("-"):
+            chosen = {env_id: None for env_id in chosen if env_id not in named}
+        else:
+            chosen |= dict.fromkeys(named)
+    if not chosen:
+        raise ValueError(f"the environment set {name!r} leaves none; name first what it takes, then what not")
+    return tuple(chosen)
 
 
 def _one_set(name: str) -> tuple[str, ...]:

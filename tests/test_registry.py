@@ -55,6 +55,11 @@ def test_sets():
     assert set(jaxenv.env_set("core12")) <= set(jaxenv.ids())
     assert jaxenv.env_set("sokoban") == ("sokoban",)
     assert jaxenv.env_set("all") == jaxenv.ids()
+    assert jaxenv.env_set("sokoban, maze_2d,sokoban") == ("sokoban", "maze_2d")
+    assert set(jaxenv.env_set("all,-core12")) == set(jaxenv.ids()) - set(jaxenv.env_set("core12"))
+    assert jaxenv.env_set("core12,-core12,sokoban") == ("sokoban",)
+    with pytest.raises(ValueError, match=r"the environment set 'sokoban,-core12' leaves none"):
+        jaxenv.env_set("sokoban,-core12")
     with pytest.raises(
         ValueError, match=r"no environment set 'core13'; did you mean 'core12'\?; sets: all, core12"
     ):

@@ -51,7 +51,8 @@ class ConflictConfig:
     """Gradients of the same environments under several observations."""
 
     env_set: str = "core12"
-    """Named set of environments, an environment's id, or several of both with commas between."""
+    """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
+    out: all,-core12."""
     model: str = str(SMALL_POLICY)
     """Checkpoint directory of the policy, or a model's id on the Hugging Face Hub."""
     observations: tuple[Observation, ...] = ("text", "pixels")

@@ -44,7 +44,8 @@ class GRPOConfig:
     """A training run."""
 
     env_set: str = "core12"
-    """Named set of environments, an environment's id, or several of both with commas between."""
+    """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
+    out: all,-core12."""
     model: str = str(SMALL_POLICY)
     """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default the small
     policy that ships with the project."""

@@ -37,9 +37,8 @@ class SelectConfig:
     name: str
     """Name of the new set: it is written to OUT/NAME.toml, which --env-set takes."""
     pool: str = "core12"
-    """Named set to choose from, an environment's id, or several of both with commas between."""
-    without: str | None = None
-    """Sets or environments that are left out of the pool."""
+    """Named set to choose from, an environment's id, or several of both with commas between; a minus leaves
+    out: all,-core12."""
     k: int | None = None
     """Environments to choose; by default as many as cover every core ability."""
     how: Literal["aes", "random"] = "aes"
@@ -81,8 +80,7 @@ class SelectConfig:
 def main(config: SelectConfig) -> None:
     """Plays the pool by a weak and a strong policy, profiles the abilities that each environment exercises
     and chooses environments that cover them without repeating or opposing each other."""
-    without = jaxenv.env_set(config.without) if config.without else ()
-    names = tuple(name for name in jaxenv.env_set(config.pool) if name not in without)
+    names = jaxenv.env_set(config.pool)
     if config.k is not None:
         check_k(config.k, len(names))
     if config.how == "random":
@@ -193,7 +191,7 @@ def _annotated(recorder: Recorder, strong: bool, config: SelectConfig) -> Exerci
 
 def _write_set(config: SelectConfig, names: Sequence[str], provenance: dict[str, object]) -> None:
     """The set as TOML, with the command that chose it and what it was chosen by."""
-    told = {name: getattr(config, name) for name in ("pool", "without", "k", "how", "measured", "name")}
+    told = {name: getattr(config, name) for name in ("pool", "k", "how", "measured", "name")}
     flags = " ".join(f"--{name} {value}" for name, value in told.items() if value is not None)
     lines = [
         f"# python -m train.select {flags}",

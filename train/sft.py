@@ -18,7 +18,7 @@ from train.policy.chat import Chat
 from train.policy.hub import checkpoint_directory
 from train.policy.weights import load_policy, save_policy
 
-LENGTHS = (64, 80, 96, 112, 136, 176, 288)
+LENGTHS = (64, 80, 96, 112, 136, 176, 288, 400, 560, 800)
 """Padded lengths of a demonstration, in tokens."""
 
 
@@ -29,7 +29,8 @@ class SFTConfig:
     out: Path
     """Directory of the new checkpoint."""
     env_set: str = "core12"
-    """Named set of environments, an environment's id, or several of both with commas between."""
+    """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
+    out: all,-core12."""
     model: str | None = None
     """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default a new small
     policy is made."""
