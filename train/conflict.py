@@ -4,6 +4,7 @@ arXiv:2608.03571). `python -m train.conflict` compares pictures with the same bo
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 
 import jax
@@ -103,13 +104,17 @@ def _cosines(config: ConflictConfig, observation: Observation) -> np.ndarray:
 
 
 def _show(names: Sequence[str], agree: dict[str, np.ndarray]) -> None:
-    table = Table("observation", "pairs", "negative", "mean cosine", "least", "between")
-    above = np.triu_indices(len(names), 1)
+    table = Table("observation", "pairs", "negative", "mean cosine", "least", "between", "without gradient")
     for observation, cosine in agree.items():
-        pairs = cosine[above]
-        row, column = (side[pairs.argmin()] for side in above)
-        told = [str(len(pairs)), f"{np.mean(pairs < 0):.0%}", f"{pairs.mean():+.3f}", f"{pairs.min():+.3f}"]
-        table.add_row(observation, *told, f"{names[row]} and {names[column]}")
+        moved = np.flatnonzero(cosine.diagonal()).tolist()
+        pairs = [(float(cosine[i, j]), f"{names[i]}, {names[j]}") for i, j in combinations(moved, 2)]
+        told = ["0", "", "", "", ""]
+        if pairs:
+            values, (least, between) = np.array([value for value, _ in pairs]), min(pairs)
+            shares = [f"{np.mean(values < 0):.0%}", f"{values.mean():+.3f}", f"{least:+.3f}"]
+            told = [str(len(pairs)), *shares, between]
+        still = [name for n, name in enumerate(names) if n not in moved]
+        table.add_row(observation, *told, ", ".join(still))
     Console().print(table)
 
 
