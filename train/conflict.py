@@ -46,6 +46,13 @@ class GradientConfig:
     """Seed of the instances, the sampling and the projection."""
     credit: CreditConfig = field(default_factory=CreditConfig)
 
+    def check_groups(self, name: str, episodes: int) -> None:
+        """Raises ValueError when the episodes that the field `name` asks for are not whole groups."""
+        if episodes % self.group_size:
+            raise ValueError(
+                f"{name}: {episodes} are not a multiple of gradients.group_size, {self.group_size}"
+            )
+
 
 @dataclass(frozen=True)
 class ConflictConfig:
@@ -69,11 +76,7 @@ class ConflictConfig:
     learner: LearnerConfig = field(default_factory=LearnerConfig)
 
     def __post_init__(self) -> None:
-        if self.episodes % self.gradients.group_size:
-            raise ValueError(
-                f"episodes: {self.episodes} are not a multiple of gradients.group_size, "
-                f"{self.gradients.group_size}"
-            )
+        self.gradients.check_groups("episodes", self.episodes)
 
 
 def main(config: ConflictConfig) -> None:

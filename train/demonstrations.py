@@ -48,8 +48,7 @@ class Demonstrator:
     ) -> None:
         self.caption = caption
 
-        def begin(e: int) -> tuple[Callable[..., Any], VectorState]:
-            env, n = envs[e], rows[e]
+        def begin(e: int, env: Environment, n: int) -> tuple[Callable[..., Any], VectorState]:
             # An environment that ends every turn needs as many fresh instances as there are rows.
             refill = n if env.single_turn else max(n // 4, 1)
             vector = Vector(env, n, pool_size=max(4 * n, 64), refill=refill)
@@ -60,7 +59,8 @@ class Demonstrator:
             _, state = jax.jit(vector.reset)(reset_key, params)
             return jax.jit(partial(_advance, vector, noise, board)), state
 
-        begun = in_threads(partial(begin, e) for e in range(len(envs)))
+        each = zip(range(len(envs)), envs, rows, strict=True)
+        begun = in_threads(partial(begin, *one) for one in each)
         self._advance, self._states = zip(*begun, strict=True)
 
     def packs(self, chat: Chat, key: jax.Array) -> list[Pack]:

@@ -70,11 +70,7 @@ class SelectConfig:
     learner: LearnerConfig = field(default_factory=LearnerConfig)
 
     def __post_init__(self) -> None:
-        if self.trajectories % self.gradients.group_size:
-            raise ValueError(
-                f"trajectories: {self.trajectories} are not a multiple of gradients.group_size, "
-                f"{self.gradients.group_size}"
-            )
+        self.gradients.check_groups("trajectories", self.trajectories)
 
 
 def main(config: SelectConfig) -> None:

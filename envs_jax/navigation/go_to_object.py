@@ -155,10 +155,9 @@ class GoToObject(TileEnvironment):
 
 def _costs(state: Room) -> jax.Array:
     """int32[4]: actions until the agent is next to the thing when each is taken; -1 for a right DONE."""
-    floor = _floor(state)
-    costs = facing.action_costs(state.agent, state.heading, _beside(state) & floor, floor, LONGEST_WAY)
-    arrived = _beside(state)[state.agent[0], state.agent[1]]
-    done = jnp.where(arrived, -1, grids.UNREACHABLE)
+    floor, beside = _floor(state), _beside(state)
+    costs = facing.action_costs(state.agent, state.heading, beside & floor, floor, LONGEST_WAY)
+    done = jnp.where(beside[state.agent[0], state.agent[1]], -1, grids.UNREACHABLE)
     return jnp.append(costs, done)
 
 
