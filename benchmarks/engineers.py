@@ -11,11 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import tyro
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from scipy import stats
 
+from benchmarks.comparison import over_seeds, show_table
 from train import engineer
 from train.compilation import use_persistent_cache
 from train.engineer import EngineerConfig
@@ -23,7 +20,6 @@ from train.engineering import archive
 from train.engineering.records import Cell, Outcome, tally
 
 BASELINE = "fixed"
-WIDE = 160
 RATES = ("valid", "optimal")
 NOTE = """\
 Percent of the evaluation's boards, greedy: mean over seeds [95 % interval of Student's t over seeds].
@@ -61,15 +57,7 @@ def main(config: ComparisonConfig) -> None:
         for name in names:
             out = config.out / f"{name.replace('/', '_')}_{seed}"
             runs[name].append(trained(replace(config.run, engineer=name, seed=seed, out=out)))
-    lines = [row(name, runs[name], runs[BASELINE]) for name in names]
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDE)
-    console.print(_rich(lines))
-    console.print(NOTE, style="dim", highlight=False)
-    heads = " | ".join(HEADS)
-    body = [f"| {heads} |", "|" + " --- |" * len(HEADS), *(f"| {' | '.join(line)} |" for line in lines)]
-    (config.out / "comparison.md").write_text("\n".join([*body, "", NOTE, ""]))
+    show_table(HEADS, [row(name, runs[name], runs[BASELINE]) for name in names], NOTE, config.out)
     told = {name: [run.rates.tolist() for run in runs[name]] for name in names}
     (config.out / "comparison.json").write_text(json.dumps(told, indent=1) + "\n")
 
@@ -109,29 +97,11 @@ def row(name: str, runs: list[Trained], baseline: list[Trained]) -> list[str]:
         before = np.mean([run.rates[0, i] for run in runs])
         cells += [
             f"{before:.1f}",
-            _interval(after),
-            "-" if name == BASELINE else _interval(after - fixed, "+"),
+            over_seeds(after),
+            "-" if name == BASELINE else over_seeds(after - fixed, "+"),
         ]
     asked = sum(sum(run.origins.values()) - run.origins["random"] for run in runs)
     return [*cells, f"{sum(run.origins['kept'] for run in runs)} of {asked}"]
-
-
-def _interval(values: np.ndarray, sign: str = "") -> str:
-    """Mean and 95 % interval over seeds."""
-    mean = values.mean()
-    if len(values) < 2:
-        return f"{mean:{sign}.1f}"
-    half = stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{mean:{sign}.1f} [{mean - half:{sign}.1f}, {mean + half:{sign}.1f}]"
-
-
-def _rich(lines: list[list[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for head in HEADS:
-        table.add_column(head, justify="left" if head == HEADS[0] else "right")
-    for line in lines:
-        table.add_row(*line)
-    return table
 
 
 if __name__ == "__main__":

@@ -166,6 +166,15 @@ def test_a_mistake_is_one_line(
     assert not out.exists()  # so that the corrected command may use it
 
 
+def test_a_step_of_a_large_set_plays_fewer_groups_of_each() -> None:
+    default = grpo.GRPOConfig(env_set="core12")
+    assert (default.groups_of_each, default.slots) == (4, 32)
+    assert grpo.GRPOConfig(env_set="frozen_lake").groups_of_each == 4
+    assert grpo.GRPOConfig(env_set="core12,tsp").groups_of_each == 3
+    assert grpo.GRPOConfig(env_set="all").groups_of_each == 1
+    assert grpo.GRPOConfig(env_set="all", groups=5).groups_of_each == 5
+
+
 @pytest.mark.parametrize("config", ['{"stepz": 3}', '{"actor": {"rows": 8}}'])
 def test_a_config_of_another_version_is_refused(tmp_path: Path, capsys, monkeypatch, config: str) -> None:
     (tmp_path / "config.json").write_text(config)

@@ -72,8 +72,9 @@ class GRPOConfig:
     minutes: the boards stay small while the helping texts are taken away; 2 is the whole curriculum."""
     group_size: int = 8
     """Episodes that share an instance."""
-    groups: int = 4
-    """Groups of each environment in a step."""
+    groups: int | None = None
+    """Groups of each environment in a step; by default 4, and fewer in sets of more than 12 environments, so
+    that a step costs no more."""
     rounds: int = 2
     """Rounds of a step: the first plays every environment, the others only those of a single turn, whose
     episodes cost one answer."""
@@ -133,8 +134,19 @@ class GRPOConfig:
             "most_turns",
             "save_every",
         ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: {getattr(self, name)} is not at least 1")
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise ValueError(f"{name}: {number} is not at least 1")
+
+    @property
+    def groups_of_each(self) -> int:
+        """Groups of each environment in a step, with what is left to the default decided."""
+        return self.groups or min(4, max(1, 48 // len(jaxenv.env_set(self.env_set))))
+
+    @property
+    def slots(self) -> int:
+        """Episodes of each environment that are played at a time."""
+        return self.groups_of_each * self.group_size
 
 
 def main(config: GRPOConfig) -> None:
@@ -186,7 +198,7 @@ def show_plan(config: GRPOConfig) -> None:
     turns = [
         config.rounds if env.single_turn else max(env.max_turns[: config.target_scale + 1]) for env in envs
     ]
-    answered = sum(turns) * config.groups * config.group_size
+    answered = sum(turns) * config.slots
     policy = read_config(checkpoint_directory(config.model))
     sizes = plan.Sizes(
         prompt=longest_prompt(config, envs, policy),
@@ -204,7 +216,7 @@ def longest_prompt(config: GRPOConfig, envs: list[Environment], policy: PolicyCo
         return max(config.actor.prompt_buckets)
     directory, pictured = checkpoint_directory(config.model), config.observation != "text"
     chat = Chat(directory, policy, config.canvas, pictured, config.actor.prefix)
-    mixture = Mixture(envs, config.groups * config.group_size, board=config.observation != "pixels")
+    mixture = Mixture(envs, config.slots, board=config.observation != "pixels")
     return prompt_buckets(chat, mixture, config.target_scale, memory=config.memory)[-1]
 
 
@@ -212,7 +224,7 @@ def agent_of(config: GRPOConfig) -> Agent:
     return make_agent(
         config.model,
         config.env_set,
-        config.groups * config.group_size,
+        config.slots,
         config.canvas,
         config.actor,
         config.observation,
@@ -251,7 +263,7 @@ def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
         TrainerConfig(
             target_scale=config.target_scale,
             group_size=config.group_size,
-            groups=config.groups,
+            groups=config.groups_of_each,
             rounds=config.rounds,
             most_turns=config.most_turns,
             minibatches=config.minibatches,
