@@ -23,6 +23,7 @@ import jaxenv
 from jaxenv import text
 from jaxenv.environment import Environment, Episode, Params, make_params
 from jaxenv.harness import Texts
+from jaxenv.quick_compile import quick_jit
 from jaxenv.replay import animate
 
 PAGE = "README.md"
@@ -135,7 +136,7 @@ def _episode(env: Environment) -> Callable[[jax.Array, int], Any]:
         _, (frames, *told) = jax.lax.scan(functools.partial(turn, params), start, keys)
         return env.describe(start.state), jnp.concatenate([obs["pixels"][None], frames]), *told
 
-    return jax.jit(play_all)
+    return quick_jit(play_all)
 
 
 def _said(env: Environment, texts: Texts) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from flax import struct
 
 from jaxenv import answers, text
 from jaxenv.environment import Environment, Episode, Level, Params
+from jaxenv.quick_compile import quick_jit
 from jaxenv.text import Text
 
 REPLY_CAPACITY = 256  # at least, in bytes: some room for words before an answer
@@ -63,10 +64,10 @@ class Mixture:
         longest = max(env.grammar.capacity for env in self.envs) + len(answers.OPEN + answers.CLOSE)
         self.reply_capacity = reply_capacity or max(REPLY_CAPACITY, longest)
         # Each program picks its own part of keys, levels and limits: indexing outside costs a dispatch each.
-        self._reset = [jax.jit(_resetter(env, e)) for e, env in enumerate(self.envs)]
-        self._step = [jax.jit(_stepper(env, e)) for e, env in enumerate(self.envs)]
+        self._reset = [quick_jit(_resetter(env, e)) for e, env in enumerate(self.envs)]
+        self._step = [quick_jit(_stepper(env, e)) for e, env in enumerate(self.envs)]
         # Drawing is compiled once, not within both.
-        self._view = [jax.jit(_viewer(env, board)) for env in self.envs]
+        self._view = [quick_jit(_viewer(env, board)) for env in self.envs]
 
     @property
     def size(self) -> int:

@@ -68,13 +68,17 @@ def pack(words: jax.Array, lengths: jax.Array) -> Text:
 
 def concat(*parts: Text) -> Text:
     """Joins texts; the capacity is the sum of theirs."""
-    capacity = sum(part.capacity for part in parts)
-    data, length = jnp.zeros(capacity, jnp.uint8), jnp.int32(0)
-    for part in parts:
-        at = jnp.arange(part.capacity)
-        data = data.at[jnp.where(at < part.length, length + at, capacity)].set(part.data, mode="drop")
-        length = length + part.length
-    return Text(data, length)
+    # One gather: a scatter for every part takes the compiler, and a CPU, several times as long.
+    capacities = np.array([part.capacity for part in parts])
+    first = np.cumsum(capacities) - capacities  # of each part's bytes, all buffers in a row
+    lengths = jnp.stack([jnp.asarray(part.length, jnp.int32) for part in parts])
+    ends = jnp.cumsum(lengths)
+    at = np.arange(capacities.sum(), dtype=np.int32)
+    owner = (at[:, None] >= ends[:-1]).sum(1)
+    source = at + (first - ends + lengths)[owner]
+    everything = jnp.concatenate([part.data for part in parts])
+    data = jnp.where(at < ends[-1], everything.at[source].get(mode="clip"), 0).astype(jnp.uint8)
+    return Text(data, ends[-1])
 
 
 def when(flag: jax.Array, text: Text) -> Text:

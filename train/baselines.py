@@ -9,6 +9,7 @@ import numpy as np
 from jaxenv import text
 from jaxenv.environment import Environment, Level
 from jaxenv.mixture import Groups, Mixture
+from jaxenv.quick_compile import quick_jit
 from train.compilation import in_threads
 
 CANDIDATES = 10
@@ -38,7 +39,7 @@ def best_fixed_answers(
 
 
 def _commonest(env: Environment, keys: jax.Array, episodes) -> list[str]:
-    replies = jax.jit(jax.vmap(env.expert_text))(keys, episodes)
+    replies = quick_jit(jax.vmap(env.expert_text))(keys, episodes)
     return [reply for reply, _ in Counter(text.decode_batch(replies)).most_common(CANDIDATES)]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from jaxenv import text
 from jaxenv.environment import Environment, Level, Params
 from jaxenv.harness import NUM_HARNESS_LEVELS
+from jaxenv.quick_compile import quick_jit
 from jaxenv.text import Text
 from jaxenv.vector import Vector, VectorState
 from train.batches import Answer, Pack
@@ -56,8 +57,8 @@ class Demonstrator:
             weights = jnp.log(jnp.asarray(scale_weights[: env.num_scales], jnp.float32) + 1e-9)
             scales = jax.random.categorical(level_key, weights, shape=(vector.pool_size,)).astype(jnp.int32)
             params = Params(Level(jnp.zeros_like(scales), scales), jnp.int32(0))
-            _, state = jax.jit(vector.reset)(reset_key, params)
-            return jax.jit(partial(_advance, vector, noise, board)), state
+            _, state = quick_jit(vector.reset)(reset_key, params)
+            return quick_jit(partial(_advance, vector, noise, board)), state
 
         each = zip(range(len(envs)), envs, rows, strict=True)
         begun = in_threads(partial(begin, *one) for one in each)

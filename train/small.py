@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerFast
 
 from jaxenv import text
 from jaxenv.environment import Environment, make_params
+from jaxenv.quick_compile import quick_jit
 from jaxenv.text import Text
 from train.compilation import in_threads
 from train.policy.config import (
@@ -85,7 +86,7 @@ def corpus(envs: Iterable[Environment], seed: int, samples: int = 64) -> list[st
     keys = jax.random.split(jax.random.key(seed), samples)
 
     def written(env: Environment) -> list[str]:
-        write = jax.jit(jax.vmap(partial(_texts, env), in_axes=(0, None)))
+        write = quick_jit(jax.vmap(partial(_texts, env), in_axes=(0, None)))
         batches = [texts for scale in range(env.num_scales) for texts in write(keys, jnp.int32(scale))]
         return [line for texts in batches for line in text.decode_batch(texts)]
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenv import text
-from jaxenv.render.tiles import OVERSAMPLING, Brush
+from jaxenv.render.tiles import Brush
 from jaxenv.text import Text
 
 SHAPES = ((3, 2), (3, 3), (4, 3))  # rows and columns of nodes
@@ -123,8 +123,7 @@ def _templates(style: str, canvas: int) -> tuple[np.ndarray, np.ndarray]:
                     paint_mark(brush, start, end, mark)
             else:
                 _nodes(brush, spots, ROLES[max(mark - most, 0)])
-            blocks = brush.pixels.reshape(canvas, OVERSAMPLING, canvas, OVERSAMPLING, 3)
-            pictures.append(np.rint(blocks.mean((1, 3))).astype(np.uint8))
+            pictures.append(brush.picture())
     shape = len(SHAPES), -1, canvas, canvas, 3
     return np.stack(owners), np.stack(pictures).reshape(shape)
 

@@ -19,13 +19,19 @@ class Brush:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        side = size * OVERSAMPLING
-        at = (np.arange(side) + 0.5) / side
-        self.y, self.x = np.meshgrid(at, at, indexing="ij")
-        self.pixels = np.zeros((side, side, 3), np.float32)
+        self.y, self.x = _places(size * OVERSAMPLING)
+        self._paints: dict[tuple[str, float], int] = {}
+        self._pixels = np.zeros(self.x.shape, np.uint8)  # numbers of paints
 
-    def fill(self, region: Region, colour: str) -> None:
-        self.pixels[region] = palette.rgb(colour)
+    def fill(self, region: Region, colour: str, light: float = 1.0) -> None:
+        """Paints over the region; with less light it is darker."""
+        self._pixels[region] = self._paints.setdefault((colour, light), len(self._paints))
+
+    def picture(self) -> np.ndarray:
+        """uint8[size, size, 3]: means over the oversampled pixels. All of them must have been painted."""
+        paints = np.stack([light * palette.rgb(name).astype(np.float32) for name, light in self._paints])
+        blocks = paints[self._pixels].reshape(self.size, OVERSAMPLING, self.size, OVERSAMPLING, 3)
+        return np.rint(blocks.sum(1).sum(2) / OVERSAMPLING**2).astype(np.uint8)
 
     def everywhere(self) -> Region:
         return np.ones(self.x.shape, bool)
@@ -52,10 +58,20 @@ class Brush:
         shape = font.fit(text, round(self.size * room))
         top = round(self.size * place[1] - shape.shape[0] / 2)
         left = round(self.size * place[0] - shape.shape[1] / 2)
-        for row, col in np.argwhere(shape):
-            y, x = (top + row) * OVERSAMPLING, (left + col) * OVERSAMPLING
-            if y >= 0 and x >= 0:
-                self.pixels[y : y + OVERSAMPLING, x : x + OVERSAMPLING] = palette.rgb(colour)
+        written = np.zeros((self.size, self.size), bool)
+        rows, cols = np.nonzero(shape) + np.array([[top], [left]])
+        inside = (rows >= 0) & (rows < self.size) & (cols >= 0) & (cols < self.size)
+        written[rows[inside], cols[inside]] = True
+        self.fill(written.repeat(OVERSAMPLING, 0).repeat(OVERSAMPLING, 1), colour)
+
+
+@functools.lru_cache(maxsize=64)
+def _places(side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the centres of side x side pixels, each float64[side, side] in 0..1."""
+    at = (np.arange(side) + 0.5) / side
+    rows, columns = np.meshgrid(at, at, indexing="ij")
+    rows.flags.writeable = columns.flags.writeable = False
+    return rows, columns
 
 
 LAYERS: dict[str, Callable[[Brush, str], None]] = {}
@@ -76,8 +92,7 @@ def paint(name: str, size: int) -> np.ndarray:
     for part in name.split():
         kind, _, argument = part.partition(":")
         LAYERS[kind](brush, argument)
-    blocks = brush.pixels.reshape(size, OVERSAMPLING, size, OVERSAMPLING, 3)
-    return np.rint(blocks.mean((1, 3))).astype(np.uint8)
+    return brush.picture()
 
 
 # --- grounds -----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from jaxenv import abilities, answers, text
 from jaxenv.environment import Environment, Episode, Level, Params
 from jaxenv.harness import NUM_HARNESS_LEVELS, Texts
+from jaxenv.quick_compile import quick_options
 from jaxenv.text import Text
 
 ROWS = 64  # instances a scale
@@ -134,7 +135,7 @@ class Subject:
     def _compiled(self, name: str, function: Callable[..., Any], *args: Any) -> Any:
         """The function compiled for the batch, once; it takes no other shapes."""
         began = time.process_time()
-        compiled = jax.jit(jax.vmap(function)).lower(*args).compile()
+        compiled = jax.jit(jax.vmap(function)).lower(*args).compile(quick_options())
         self.seconds[name] = time.process_time() - began
         return compiled
 

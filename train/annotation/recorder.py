@@ -11,8 +11,10 @@ import numpy as np
 from jaxenv import abilities, answers, text
 from jaxenv.environment import Environment, Episode
 from jaxenv.mixture import Groups, Mixture, Outcome, View
+from jaxenv.quick_compile import quick_jit
 from jaxenv.text import Text
 from train.annotation.transcript import Step, Transcript
+from train.compilation import in_threads
 
 
 class Turn(NamedTuple):
@@ -42,12 +44,14 @@ class Recorder(Mixture):
 def play_experts(recorder: Recorder, start: Groups, key: jax.Array, noise: float) -> None:
     """Plays every episode to its end by the experts; a share `noise` of the answers is random instead."""
     groups, limits = start, jnp.zeros(len(recorder.envs), jnp.int32)
-    speak = [jax.jit(jax.vmap(partial(_speak, env, noise, recorder.reply_capacity))) for env in recorder.envs]
+    speak = [
+        quick_jit(jax.vmap(partial(_speak, env, noise, recorder.reply_capacity))) for env in recorder.envs
+    ]
     for t in range(recorder.longest(limits)):
         say_key, step_key = jax.random.split(jax.random.fold_in(key, t))
         shape = (len(recorder.envs), recorder.slots)
         say_keys, step_keys = jax.random.split(say_key, shape), jax.random.split(step_key, shape)
-        said = [say(say_keys[e], groups[e].episodes) for e, say in enumerate(speak)]
+        said = in_threads(partial(say, say_keys[e], groups[e].episodes) for e, say in enumerate(speak))
         replies = jax.tree.map(lambda *parts: np.concatenate(parts), *said)
         _, groups, outcome = recorder.step(step_keys, groups, replies, limits)
         if outcome.done.all():
@@ -57,19 +61,20 @@ def play_experts(recorder: Recorder, start: Groups, key: jax.Array, noise: float
 def traced(recorder: Recorder) -> list[list[tuple[str, ...]]]:
     """For each environment and slot, the abilities in the order in which the episode exercised them, by the
     environments' own word; within a turn in the order of `Environment.abilities`."""
-    told = []
-    for e, env in enumerate(recorder.envs):
-        judge = jax.jit(jax.vmap(partial(_exercised, env)))
-        rows = slice(e * recorder.slots, (e + 1) * recorder.slots)
-        sequences: list[list[str]] = [[] for _ in range(recorder.slots)]
-        for turn in recorder.turns:
-            reply, outcome = jax.tree.map(lambda leaf, rows=rows: leaf[rows], (turn.replies, turn.outcome))
-            before = turn.before[e].episodes
-            flags = np.asarray(judge(before.state, reply, turn.after[e].episodes.state, outcome))
-            for slot in np.flatnonzero(~np.asarray(before.done)):
-                sequences[slot] += [name for name, on in zip(env.abilities, flags[slot], strict=True) if on]
-        told.append([tuple(sequence) for sequence in sequences])
-    return told
+    return in_threads(partial(_traced, recorder, e) for e in range(len(recorder.envs)))
+
+
+def _traced(recorder: Recorder, e: int) -> list[tuple[str, ...]]:
+    env, rows = recorder.envs[e], slice(e * recorder.slots, (e + 1) * recorder.slots)
+    judge = quick_jit(jax.vmap(partial(_exercised, env)))
+    sequences: list[list[str]] = [[] for _ in range(recorder.slots)]
+    for turn in recorder.turns:
+        before = turn.before[e].episodes
+        reply, outcome = jax.tree.map(lambda leaf: leaf[rows], (turn.replies, turn.outcome))
+        flags = np.asarray(judge(before.state, reply, turn.after[e].episodes.state, outcome))
+        for slot in np.flatnonzero(~np.asarray(before.done)):
+            sequences[slot] += [name for name, on in zip(env.abilities, flags[slot], strict=True) if on]
+    return [tuple(sequence) for sequence in sequences]
 
 
 def transcripts(recorder: Recorder, strong: bool) -> list[list[Transcript]]:

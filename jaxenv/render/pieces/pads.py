@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from jaxenv.render import palette
 from jaxenv.render.tiles import Brush, layer
 
 PADS = ("green", "red", "yellow", "blue")  # by row
@@ -18,7 +17,7 @@ def pads(brush: Brush, lit: str) -> None:
     for at, colour in enumerate(PADS):
         quarter = ((brush.x > 0.5) == (at % 2 == 1)) & ((brush.y > 0.5) == (at // 2 == 1))
         pad = quarter & (x > 0.035) & (y > 0.035) & brush.disc(0.5, 0.5, 0.46) & ~brush.disc(0.5, 0.5, 0.2)
-        brush.pixels[pad] = DIM * palette.rgb(colour).astype(np.float32)
+        brush.fill(pad, colour, DIM)
         if colour == lit:
             inner = (x > 0.065) & (y > 0.065) & brush.disc(0.5, 0.5, 0.43) & ~brush.disc(0.5, 0.5, 0.23)
             brush.fill(pad, "white")
