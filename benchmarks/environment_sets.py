@@ -52,7 +52,7 @@ class ComparisonConfig:
         for name in self.sets:
             both = sorted(set(jaxenv.env_set(name)) & set(jaxenv.env_set(self.held_out)))
             if both:
-                raise ValueError(f"held_out: {', '.join(both)} of {self.held_out} is in {name} too")
+                raise ValueError(f"held_out: {', '.join(both)} of {self.held_out} are in {name} too")
 
 
 class Score(NamedTuple):
@@ -123,12 +123,12 @@ def trained(run: GRPOConfig) -> Params:
 
 
 def cells(before: tuple[Score, Score], after: list[tuple[Score, Score]]) -> list[str]:
-    """A set's numbers, on the environments trained on and on the others."""
+    """A set's numbers, on the environments trained on and on the others; no gain over nothing."""
     told = []
     for where in range(2):
         scores, base = np.array([pair[where] for pair in after]), np.array(before[where])
-        gains = 100 * (scores / base - 1).mean(axis=1)
-        told += [over_seeds(scores[:, 0]), over_seeds(scores[:, 1]), over_seeds(gains, "+")]
+        told += [over_seeds(scores[:, 0]), over_seeds(scores[:, 1])]
+        told.append(over_seeds(100 * (scores / base - 1).mean(axis=1), "+") if base.all() else "-")
     return told
 
 

@@ -1,4 +1,4 @@
-"""Reinforcement learning on environments: `python -m train.grpo --env-set core12`."""
+"""Reinforcement learning on environments: `python -m train.grpo --env-set aes30`."""
 
 import dataclasses
 import io
@@ -43,7 +43,7 @@ from train.turns import ActorConfig
 class GRPOConfig:
     """A training run."""
 
-    env_set: str = "core12"
+    env_set: str = "aes30"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""
     model: str = str(SMALL_POLICY)
