@@ -170,7 +170,7 @@ def test_a_step_of_a_large_set_plays_fewer_groups_of_each() -> None:
     default = grpo.GRPOConfig(env_set="core12")
     assert (default.groups_of_each, default.slots) == (4, 32)
     assert grpo.GRPOConfig(env_set="frozen_lake").groups_of_each == 4
-    assert grpo.GRPOConfig(env_set="core12,tsp").groups_of_each == 3
+    assert grpo.GRPOConfig(env_set="aes30").groups_of_each == 2
     assert grpo.GRPOConfig(env_set="all").groups_of_each == 1
     assert grpo.GRPOConfig(env_set="all", groups=5).groups_of_each == 5
 

@@ -57,7 +57,7 @@ class GRPOConfig:
     picture in every turn, of which nothing is read twice, and learns from it as one row."""
     memory: int = 0
     """Turns whose answers the prompt names, each with whether it was rejected, in the context of a turn."""
-    steps: int = 56
+    steps: int = 20
     """Training steps."""
     out: Path = Path("runs/grpo")
     """Directory of the run; it must not hold another run."""
@@ -73,12 +73,12 @@ class GRPOConfig:
     group_size: int = 8
     """Episodes that share an instance."""
     groups: int | None = None
-    """Groups of each environment in a step; by default 4, and fewer in sets of more than 12 environments, so
+    """Groups of each environment in a step; by default 4, and fewer in sets of more than 15 environments, so
     that a step costs no more."""
     rounds: int = 2
     """Rounds of a step: the first plays every environment, the others only those of a single turn, whose
     episodes cost one answer."""
-    eval_episodes: int = 64
+    eval_episodes: int = 32
     """Fresh instances of each environment in the table at the end; 0 leaves the table out."""
     eval_harness: tuple[int, ...] = (0, 4)
     """Harness levels of the evaluation, in turn: 0 shows all texts, 4 only the picture and the task."""
@@ -141,7 +141,7 @@ class GRPOConfig:
     @property
     def groups_of_each(self) -> int:
         """Groups of each environment in a step, with what is left to the default decided."""
-        return self.groups or min(4, max(1, 48 // len(jaxenv.env_set(self.env_set))))
+        return self.groups or min(4, max(1, 60 // len(jaxenv.env_set(self.env_set))))
 
     @property
     def slots(self) -> int:
