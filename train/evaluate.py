@@ -160,7 +160,7 @@ class EvaluateConfig:
 
     model: str = str(SMALL_POLICY)
     """Checkpoint directory, or a model's id on the Hugging Face Hub."""
-    env_set: str = "aes30"
+    env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""
     episodes: int = 64
