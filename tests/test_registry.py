@@ -61,7 +61,7 @@ def test_sets():
     with pytest.raises(ValueError, match=r"the environment set 'sokoban,-core12' leaves none"):
         jaxenv.env_set("sokoban,-core12")
     with pytest.raises(
-        ValueError, match=r"no environment set 'core13'; did you mean 'core12'\?; sets: all, core12"
+        ValueError, match=r"no environment set 'core13'; did you mean 'core12'\?; sets: all, aes30, core12"
     ):
         jaxenv.env_set("core13")
 

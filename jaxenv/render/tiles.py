@@ -21,15 +21,16 @@ class Brush:
         self.size = size
         self.y, self.x = _places(size * OVERSAMPLING)
         self._paints: dict[tuple[str, float], int] = {}
-        self._pixels = np.zeros(self.x.shape, np.uint8)  # numbers of paints
+        self._pixels = np.zeros(self.x.shape, np.uint8)  # numbers of paints; 0 is bare and black
 
     def fill(self, region: Region, colour: str, light: float = 1.0) -> None:
         """Paints over the region; with less light it is darker."""
-        self._pixels[region] = self._paints.setdefault((colour, light), len(self._paints))
+        self._pixels[region] = self._paints.setdefault((colour, light), 1 + len(self._paints))
 
     def picture(self) -> np.ndarray:
-        """uint8[size, size, 3]: means over the oversampled pixels. All of them must have been painted."""
-        paints = np.stack([light * palette.rgb(name).astype(np.float32) for name, light in self._paints])
+        """uint8[size, size, 3]: means over the oversampled pixels."""
+        bright = [light * palette.rgb(name).astype(np.float32) for name, light in self._paints]
+        paints = np.stack([np.zeros(3, np.float32), *bright])
         blocks = paints[self._pixels].reshape(self.size, OVERSAMPLING, self.size, OVERSAMPLING, 3)
         return np.rint(blocks.sum(1).sum(2) / OVERSAMPLING**2).astype(np.uint8)
 
