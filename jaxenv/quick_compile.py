@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 
-OPTIONS = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
+OPTIONS: dict[str, Any] = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 1}
 
 
 def quick_jit(function: Callable[..., Any]) -> Any:
@@ -18,6 +18,6 @@ def quick_jit(function: Callable[..., Any]) -> Any:
     return jax.jit(function, compiler_options=quick_options())
 
 
-def quick_options() -> dict[str, bool | int] | None:
+def quick_options() -> dict[str, Any] | None:
     """Compiler options for `jax.jit` or `lower(...).compile`; None beside a CPU."""
     return OPTIONS if jax.default_backend() == "cpu" else None
