@@ -204,13 +204,14 @@ class Environment(abc.ABC):
         reward = jnp.where(acts, paid, 0.0).astype(jnp.float32)
         terminated = acts & ended
         turn = episode.turn + jnp.where(episode.done, 0, 1)
-        limit = jnp.where(params.max_turns > 0, params.max_turns, self._own_limit(episode.level.scale))
+        limit = jnp.where(params.max_turns > 0, params.max_turns, self.own_limit(episode.level.scale))
         truncated = ~episode.done & (turn >= limit)
         after = Episode(state, episode.level, turn, episode.done | terminated | truncated)
         info = {"success": terminated & (reward >= 1.0), "verdict": verdict}
         return self.observation(after), after, reward, terminated, truncated, info
 
-    def _own_limit(self, scale: jax.Array) -> jax.Array:
+    def own_limit(self, scale: jax.Array) -> jax.Array:
+        """Turns after which an episode of this scale is truncated, int32[]."""
         return jnp.asarray(self.max_turns, jnp.int32)[scale]
 
 

@@ -74,9 +74,9 @@ class Mixture:
         return len(self.envs) * self.slots
 
     def longest(self, max_turns: jax.Array) -> int:
-        """Turns after which every episode is over, with limits max_turns int32[E] (0: the own)."""
+        """Turns after which every episode is over, with `max_turns` as in `step`."""
         own = [max(env.max_turns) for env in self.envs]
-        return max(int(limit) or most for limit, most in zip(max_turns, own, strict=True))
+        return max(min(int(limit) or most, most) for limit, most in zip(max_turns, own, strict=True))
 
     def compile(self, keys: jax.Array, level: Level, max_turns: jax.Array) -> None:
         """Compiles every type in parallel threads; arguments as in `reset` and `step`."""
@@ -103,8 +103,9 @@ class Mixture:
     def step(
         self, keys: jax.Array, groups: Groups, replies: Text, max_turns: jax.Array
     ) -> tuple[View, Groups, Outcome]:
-        """One turn: keys key[E, slots], replies [B], max_turns int32[E] (0: the environment's own). Slots
-        that are done stay as they are; a type whose slots all are is not computed."""
+        """One turn: keys key[E, slots], replies [B], max_turns int32[E] (an episode ends there where the
+        environment's own limit is not nearer; 0: there only). Slots that are done stay as they are; a type
+        whose slots all are is not computed."""
         after, outcomes = [], []
         for e, group in enumerate(groups):
             if bool(np.asarray(group.episodes.done).all()):
@@ -145,7 +146,8 @@ def _stepper(
     blind = dataclasses.replace(env, observe=("symbolic",))
 
     def one(key: jax.Array, episode: Episode, reply: Text, max_turns: jax.Array) -> tuple[Episode, Outcome]:
-        params = Params(episode.level, max_turns)
+        own = env.own_limit(episode.level.scale)
+        params = Params(episode.level, jnp.where(max_turns > 0, jnp.minimum(max_turns, own), own))
         _, after, reward, _, _, info = blind.step_text(key, episode, reply, params)
         return after, Outcome(reward, after.done, info["success"], info["verdict"])
 

@@ -155,6 +155,8 @@ def misuse(
         (["--eval-scale", "9"], "scale: 9 is beyond"),
         (["--eval-harness", "5"], "harness: 5 is not"),
         (["--groups", "0"], "groups: 0"),
+        (["--horizons", "6", "0"], "horizons must be one or more positive numbers"),
+        (["--horizon-steps", "0"], "horizon_steps: 0"),
         (["--hdc.window", "0"], "window must be at least 1"),
     ],
 )

@@ -112,6 +112,21 @@ def test_each_type_has_its_own_turn_limit(mixture: Mixture):
     assert mixture.longest(jnp.array([0, 2], jnp.int32)) == 6
 
 
+def test_a_limit_never_lengthens_an_episode(mixture: Mixture):
+    """Each scale has its own limit, and one above it changes nothing."""
+    _, episodes = mixture.reset(keys(0), LEVEL)
+    stay, limits = replies(["stay"] * mixture.size), jnp.array([8, 100], jnp.int32)
+    ends = np.zeros(mixture.size, int)
+    for turn in range(mixture.longest(limits)):
+        _, episodes, outcome = mixture.step(keys(turn), episodes, stay, limits)
+        ends += ~outcome.done
+    scale = np.asarray(LEVEL.scale)
+    own = np.array([np.asarray(env.max_turns)[scale[e]] for e, env in enumerate(ENVS)]).reshape(-1)
+    wanted = np.minimum(own, np.repeat(limits, SLOTS))
+    assert (ends + 1).tolist() == wanted.tolist()
+    assert (wanted == own).any()
+
+
 def test_nothing_is_compiled_after_compile():
     mixture = Mixture(ENVS, SLOTS, reply_capacity=32)
     mixture.compile(keys(0), LEVEL, NO_LIMIT)

@@ -11,7 +11,7 @@ import pytest
 import tiny
 
 from jaxenv import curriculum
-from jaxenv.curriculum import HDCConfig
+from jaxenv.curriculum import HDCConfig, ScalingInter
 from jaxenv.testing.subject import fingerprint
 from train.agent import Agent
 from train.experience import Experience
@@ -76,11 +76,12 @@ class Scripted:
 
     def __init__(self, agent: Agent, wins: tuple[bool, ...]) -> None:
         self.config, self.buckets, self.capacities = agent.actor.config, agent.actor.buckets, ()
-        self.wins, self.levels = wins, []
+        self.wins, self.levels, self.limits = wins, [], []
 
     def play(self, params, start, sample_key, max_turns, temperature, only) -> Rollout:
         episodes = [group.episodes for group in start[1]]
         self.levels.append(jax.tree.map(lambda *leaves: jnp.stack(leaves), *(e.level for e in episodes)))
+        self.limits.append(max_turns.tolist())
         self.instances = np.concatenate([fingerprint(e.state) for e in episodes])
         success = np.repeat(self.wins, tiny.SLOTS)
         nothing = np.zeros(len(success), np.int32)
@@ -90,8 +91,10 @@ class Scripted:
         )  # fmt: skip
 
 
-def scripted(agent: Agent, learner: Learner, wins: tuple[bool, ...], hdc: HDCConfig) -> Trainer:
-    return tiny.make_trainer(dataclasses.replace(agent, actor=Scripted(agent, wins)), learner, hdc)
+def scripted(
+    agent: Agent, learner: Learner, wins: tuple[bool, ...], hdc: HDCConfig, **config
+) -> Trainer:
+    return tiny.make_trainer(dataclasses.replace(agent, actor=Scripted(agent, wins)), learner, hdc, **config)
 
 
 def test_later_rounds_play_the_single_turn_types(agent: Agent, learner: Learner) -> None:
@@ -147,6 +150,15 @@ def test_a_group_is_one_instance_at_one_level(agent: Agent, learner: Learner) ->
             groups = np.asarray(leaf).reshape(4, tiny.GROUP)
             assert (groups == groups[:, :1]).all()
     assert len(seen) == 16  # no instance comes twice
+
+
+def test_the_horizon_grows_with_the_steps(agent: Agent, learner: Learner) -> None:
+    trainer = scripted(agent, learner, (True, True), HDCConfig(), horizons=ScalingInter((2, 5), 2))
+    run(trainer, trainer.init(0), 4)
+    assert trainer.agent.actor.limits == [[2, 2], [2, 2], [5, 5], [5, 5]]
+    state = trainer.init(0)._replace(step=jnp.int32(2))  # a resumed run stands where it stood
+    trainer.step(state)
+    assert trainer.agent.actor.limits[-1] == [5, 5]
 
 
 @pytest.mark.parametrize("mode", ["scale", "harness", "none"])

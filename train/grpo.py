@@ -16,7 +16,7 @@ import optax
 from jax.sharding import Mesh
 
 import jaxenv
-from jaxenv.curriculum import HDCConfig
+from jaxenv.curriculum import HDCConfig, ScalingInter
 from jaxenv.environment import Environment
 from jaxenv.mixture import Mixture
 from train import checkpoints, evaluate, plan, plots, run_config
@@ -70,6 +70,11 @@ class GRPOConfig:
     target_scale: int = 0
     """Largest scale the curriculum goes to (at most the environment's own). 0 suits the small policy in ten
     minutes: the boards stay small while the helping texts are taken away; 2 is the whole curriculum."""
+    horizons: tuple[int, ...] = ()
+    """Turns of a training episode at most, in stages that grow (ScalingInter-RL, arXiv:2509.08755): 6 13 20. By
+    default, and in evaluation always, episodes are as long as the environments let them be."""
+    horizon_steps: int = 100
+    """Training steps of each stage of --horizons; the last one stays."""
     group_size: int = 8
     """Episodes that share an instance."""
     groups: int | None = None
@@ -126,6 +131,7 @@ class GRPOConfig:
     def __post_init__(self) -> None:
         for name in (
             "steps",
+            "horizon_steps",
             "group_size",
             "groups",
             "rounds",
@@ -137,6 +143,12 @@ class GRPOConfig:
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise ValueError(f"{name}: {number} is not at least 1")
+        _ = self.scaling_inter  # a wrong one is told before anything is loaded
+
+    @property
+    def scaling_inter(self) -> ScalingInter | None:
+        """The schedule of horizons, if there is one."""
+        return ScalingInter(self.horizons, self.horizon_steps) if self.horizons else None
 
     @property
     def groups_of_each(self) -> int:
@@ -269,6 +281,7 @@ def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
             minibatches=config.minibatches,
             epochs=config.epochs,
             credit=config.credit,
+            horizons=config.scaling_inter,
         ),
     )
 

@@ -1,7 +1,7 @@
 """Padded lengths for the prompts of a mixture, measured on its own instances, and for its conversations.
 
-How many tokens a text has depends on the tokenizer, so no list of numbers fits every model. Four lengths
-serve well: for texts taken away altogether, in part, not at all, and for the few environments that say most.
+How many tokens a text has depends on the tokenizer, so no list of numbers fits every model. A few lengths
+serve well, those with the least padding; each is one more program to compile.
 """
 
 import jax
@@ -24,7 +24,8 @@ def prompt_buckets(
 ) -> tuple[int, ...]:
     """Up to four lengths, shortest first, that hold the prompts at all harness levels and at the scales
     0..largest_scale (of each environment no more than its own), in any turn. For conversations two: each is
-    compiled for every size of the cache."""
+    compiled for every size of the cache. Of all such lengths they pad least, when every environment plays
+    each harness level as often and to the last turn."""
     shape = (len(mixture.envs), mixture.slots)
     keys = jax.random.split(jax.random.key(0), shape)
     own = np.array([env.num_scales - 1 for env in mixture.envs])
@@ -44,11 +45,29 @@ def prompt_buckets(
             view, _ = mixture.reset(keys, level(harness, scale))
             lengths = np.array([len(row) for row in chat.prompts(text.decode_batch(view.prompt))])
             longest[harness] = np.maximum(longest[harness], lengths.reshape(shape).max(1) + later)
-    whole = longest[0]
-    edges = [longest[-1].max(), whole.max()]
-    if not conversation:
-        edges += [longest[1:-1].max(), np.quantile(whole, 0.85, method="lower")]
-    return tuple(sorted({-(-(int(n) + MARGIN) // STEP) * STEP for n in edges}))
+    turns = np.broadcast_to([env.max_turns[0] for env in mixture.envs], longest.shape)
+    return least_padding(-(-(longest + MARGIN) // STEP) * STEP, turns, 2 if conversation else 4)
+
+
+def least_padding(lengths: np.ndarray, weights: np.ndarray, count: int) -> tuple[int, ...]:
+    """Up to `count` of the lengths int[...], shortest first, that hold them all and pad them least, each
+    weighed by `weights`."""
+    sizes, which = np.unique(lengths, return_inverse=True)
+    below = np.concatenate([[0], np.cumsum(np.bincount(which.ravel(), weights.ravel()))])
+    # By the number of sizes held: (their padded total, the lengths chosen), with one more length each time.
+    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for _ in range(count):
+        longer = dict(best)
+        for held in range(1, len(sizes) + 1):
+            last = int(sizes[held - 1])
+            ways = [
+                (total + last * (below[held] - below[fewer]), (*chosen, last))
+                for fewer, (total, chosen) in best.items()
+                if fewer < held
+            ]
+            longer[held] = min([*ways, *([best[held]] if held in best else [])])
+        best = longer
+    return best[len(sizes)][1]
 
 
 def most_turns(mixture: Mixture, largest_scale: int) -> int:

@@ -120,7 +120,7 @@ class Actor:
     ) -> Rollout:
         """Plays one episode in every slot, or in those of the types `only` bool[E].
 
-        start is what the mixture gave at its reset; max_turns int32[E], 0 for the environment's own.
+        start is what the mixture gave at its reset; max_turns is as in its step.
         `shuffle_pictures` shows each slot the picture of another slot of its environment: what is scored
         then, is scored without seeing.
         """

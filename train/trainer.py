@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenv import answers, curriculum
-from jaxenv.curriculum import Frontier, HDCConfig
+from jaxenv.curriculum import Frontier, HDCConfig, ScalingInter
 from jaxenv.environment import Level
 from train.agent import Agent
 from train.compilation import in_threads
@@ -41,6 +41,7 @@ class TrainerConfig:
     minibatches: int
     epochs: int
     credit: CreditConfig
+    horizons: ScalingInter | None = None
 
 
 class Trainer:
@@ -59,7 +60,6 @@ class Trainer:
         self.agent, self.learner, self.hdc, self.config = agent, learner, hdc, config
         self.single_turn = np.array([env.single_turn for env in agent.mixture.envs])
         self.rounds = config.rounds if self.single_turn.any() else 1
-        self.max_turns = jnp.zeros(len(agent.names), jnp.int32)
         self._sample = jax.jit(partial(_sample_levels, hdc, config.groups * self.rounds, config.group_size))
         # The type of every row of the rounds of a step, joined.
         self.environment = np.tile(np.repeat(np.arange(len(agent.names)), slots), self.rounds)
@@ -72,7 +72,7 @@ class Trainer:
 
     def step(self, state: TrainState) -> tuple[TrainState, dict[str, float], Rollout]:
         """(state after the step, metrics, the episodes played)."""
-        rollout, experience, level = self._play(state, self.max_turns)
+        rollout, experience, level = self._play(state, self._max_turns(int(state.step) + 1))
         config = self.config
         learner, losses = learn(self.learner, state.learner, experience, config.minibatches, config.epochs)
         frontier = self._advance(state.frontier, level, rollout)
@@ -82,16 +82,22 @@ class Trainer:
     def compile(self, state: TrainState) -> None:
         """Compiles everything a step can need: the large programs side by side, the small ones by a turn."""
         reset_keys, level = self._by_round(self._sample(state.frontier, state.key), 0)
-        agent = self.agent
+        agent, one = self.agent, jnp.ones(len(self.agent.names), jnp.int32)
         in_threads(
             [
-                lambda: agent.mixture.compile(reset_keys, level, self.max_turns),
+                lambda: agent.mixture.compile(reset_keys, level, one),
                 lambda: agent.actor.compile(self.learner.policy_params(state.learner)),
                 lambda: self.learner.compile(state.learner, agent.actor.picture),
             ]
         )
-        rollout, experience, level = self._play(state, jnp.ones_like(self.max_turns))
+        rollout, experience, level = self._play(state, one)
         self._metrics(rollout, experience, self._advance(state.frontier, level, rollout))
+
+    def _max_turns(self, step: int) -> jax.Array:
+        """Turns of an episode at most in this step, counted from 1: int32[E], 0 without horizons."""
+        horizons = self.config.horizons
+        limit = jnp.int32(0) if horizons is None else curriculum.horizon(horizons, step)
+        return jnp.broadcast_to(limit, len(self.agent.names))
 
     def _play(self, state: TrainState, max_turns: jax.Array) -> tuple[Rollout, Experience, Level]:
         """The episodes of the next step, what is learnt from them, and their levels int32[rows].

@@ -49,7 +49,7 @@ class MapfFrozenLake(TileEnvironment):
         def draw(key: jax.Array) -> tuple[Instance, jax.Array]:
             instance, placed = engine.random_instance(key, scale)
             solution = solve(instance, "makespan", engine.TREE, generator.JOINT)
-            return instance, placed & solution.solved & (solution.makespan <= self._own_limit(scale))
+            return instance, placed & solution.solved & (solution.makespan <= self.own_limit(scale))
 
         return generator.first_good(key, draw)[0]
 

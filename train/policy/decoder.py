@@ -92,6 +92,7 @@ class Decoder(nnx.Module):
         cache: KVCache | None = None,
         tail: Tail | None = None,
         apart: "Apart | None" = None,
+        only: jax.Array | None = None,
         remat: bool = False,
     ) -> tuple[jax.Array, Tail]:
         """One pass over x float[B, T, D] at positions int32[3, B, T].
@@ -103,10 +104,13 @@ class Decoder(nnx.Module):
             cache: earlier tokens; all of these see them.
             tail: tokens after those, with room for these T. None: there are none.
             apart: the layers and the cache once more, as `cut` gives them, for a tail made with them.
+            only: int32[B], the one token of each row whose hidden state is wanted. Of the others a short
+                decoder's last layer makes keys and values alone.
             remat: recompute each layer in the backward pass instead of keeping its activations.
 
         Returns:
-            float[B, T, D], and the tail with these tokens in it (exactly these T when `tail` is None).
+            float[B, T, D], or [B, 1, D] with `only`, and the tail with these tokens in it (exactly these T
+            when `tail` is None).
         """
         steps = x.shape[1]
         used = 0 if tail is None else tail.used
@@ -121,19 +125,25 @@ class Decoder(nnx.Module):
         rope = mrope(positions, self.config)
         levels = 0 if deepstack is None else len(deepstack)
 
-        def layer(x: jax.Array, xs: "_Slice") -> tuple[jax.Array, _KeysAndValues]:
+        def layer(
+            x: jax.Array, xs: "_Slice", only: jax.Array | None = None
+        ) -> tuple[jax.Array, _KeysAndValues]:
             q, k, v = xs.params.heads(x, rope)
+            bias = own
+            if only is not None:
+                x, q, bias = (_token(each, only) for each in (x, q, bias))
             if xs.tail is not None:
                 k, v = (
                     jax.lax.dynamic_update_slice_in_dim(old, new, used, axis=2)
                     for old, new in zip(xs.tail, (k, v), strict=True)
                 )
-            segments = [(k, v, own)]
+            segments = [(k, v, bias)]
             if xs.cache is not None and before is not None:
                 segments = [(*xs.cache, before), *segments]
             x = xs.params.finish(x, attend(q, segments))
             if deepstack is not None and levels:
-                x += jnp.where(xs.index < levels, deepstack[jnp.minimum(xs.index, levels - 1)], 0.0)
+                added = deepstack[jnp.minimum(xs.index, levels - 1)]
+                x += jnp.where(xs.index < levels, added if only is None else _token(added, only), 0.0)
             return by_rows(x), (k, v)
 
         depth = self.config.num_hidden_layers
@@ -147,7 +157,11 @@ class Decoder(nnx.Module):
         else:
             read = None if cache is None else (cache.keys, cache.values)
             stacked = _Slice(self.layers, jnp.arange(depth), read, kept)
-            x, (keys, values) = over_layers(jax.checkpoint(layer) if remat else layer, x, stacked, depth)
+            body = jax.checkpoint(layer) if remat else layer
+            last = None if only is None else partial(layer, only=only)
+            x, (keys, values) = over_layers(body, x, stacked, depth, last)
+            if only is not None and x.shape[1] > 1:  # a deep decoder's
+                x = _token(x, only)
         return self.norm(x), Tail(keys, values, used + steps)
 
     def cut(self, cache: KVCache) -> "Apart | None":
@@ -188,6 +202,11 @@ class _Slice(NamedTuple):
     index: jax.Array
     cache: Any
     tail: Any
+
+
+def _token(x: jax.Array, at: jax.Array) -> jax.Array:
+    """[B or 1, ..., T, N] -> [B, ..., 1, N], of every row the token at int32[B]."""
+    return jnp.take_along_axis(x, at.reshape(-1, *[1] * (x.ndim - 1)), axis=-2)
 
 
 def _stacked(by_layer: jax.Array | tuple[jax.Array, ...]) -> jax.Array:

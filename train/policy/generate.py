@@ -126,14 +126,16 @@ converse_jit = jax.jit(
 
 def _read(model: Model, prompt: Prompt, cache: KVCache | None) -> tuple[jax.Array, KVCache]:
     """Logits [B, vocabulary] after each prompt's last token, and the cache with the prompts in it."""
-    visual = model.see(prompt.pictures)
     hidden, tail = model(
-        prompt.tokens, prompt.positions, visual=visual, image_slots=prompt.image_slots, cache=cache
+        prompt.tokens,
+        prompt.positions,
+        visual=model.see(prompt.pictures),
+        image_slots=prompt.image_slots,
+        cache=cache,
+        only=jnp.maximum(prompt.lengths - 1, 0),
     )
-    last = jnp.maximum(prompt.lengths - 1, 0)
-    hidden = jnp.take_along_axis(hidden, last[:, None, None], 1)[:, 0]
     read = KVCache.of(tail, prompt.lengths) if cache is None else cache.absorb(tail, prompt.lengths)
-    return model.logits(hidden), read
+    return model.logits(hidden[:, 0]), read
 
 
 def _say(

@@ -100,10 +100,22 @@ class Table(nnx.Module):
 
 
 def over_layers(
-    body: Callable[[Any, Any], tuple[Any, Any]], carry: Any, xs: Any, depth: int
+    body: Callable[[Any, Any], tuple[Any, Any]],
+    carry: Any,
+    xs: Any,
+    depth: int,
+    last: Callable[[Any, Any], tuple[Any, Any]] | None = None,
 ) -> tuple[Any, Any]:
-    """`lax.scan(body, carry, xs)` over `depth` layers, unrolled when there are few."""
-    return jax.lax.scan(body, carry, xs, unroll=depth if depth <= UNROLL_AT_MOST else 1)
+    """`lax.scan(body, carry, xs)` over `depth` layers, unrolled when there are few: only then `last`, when
+    given, stands in for the body of the last one, and its carry may have another shape."""
+    if depth > UNROLL_AT_MOST:
+        return jax.lax.scan(body, carry, xs)
+    made = []
+    for i in range(depth):
+        apply = last if last and i == depth - 1 else body
+        carry, out = apply(carry, jax.tree.map(lambda leaf: leaf[i], xs))  # noqa: B023
+        made.append(out)
+    return carry, jax.tree.map(lambda *outs: jnp.stack(outs), *made)
 
 
 def rotate(x: jax.Array, cos: ArrayLike, sin: ArrayLike) -> jax.Array:

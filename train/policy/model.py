@@ -61,6 +61,7 @@ class Model(nnx.Module):
         cache: KVCache | None = None,
         tail: Tail | None = None,
         apart: Apart | None = None,
+        only: jax.Array | None = None,
         remat: bool = False,
     ) -> tuple[jax.Array, Tail]:
         """Hidden states of tokens int32[B, T] at positions int32[3, B, T].
@@ -69,10 +70,10 @@ class Model(nnx.Module):
             visual, image_slots: pictures, and int32[B, T] of the flattened N * V visual token that stands
                 at each place, -1 where the token is text. Rows may share pictures. Without pictures the
                 slots do not matter.
-            mask, cache, tail, apart, remat: see `Decoder`. Right padding needs no mask.
+            mask, cache, tail, apart, only, remat: see `Decoder`. Right padding needs no mask.
 
         Returns:
-            float[B, T, D] after the last norm, and the tail that includes these tokens.
+            float[B, T, D], or [B, 1, D] with `only`, after the last norm, and the tail that includes these tokens.
         """
         x = by_rows(self.decoder.embed.rows[...][tokens].astype(self.compute))
         deepstack = None
@@ -84,7 +85,15 @@ class Model(nnx.Module):
             features = visual.deepstack.reshape(len(visual.deepstack), -1, width)
             deepstack = jnp.where(is_image, features[:, take], 0.0)
         return self.decoder(
-            x, positions, deepstack=deepstack, mask=mask, cache=cache, tail=tail, apart=apart, remat=remat
+            x,
+            positions,
+            deepstack=deepstack,
+            mask=mask,
+            cache=cache,
+            tail=tail,
+            apart=apart,
+            only=only,
+            remat=remat,
         )
 
     def logits(self, hidden: jax.Array) -> jax.Array:
