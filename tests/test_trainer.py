@@ -91,9 +91,7 @@ class Scripted:
         )  # fmt: skip
 
 
-def scripted(
-    agent: Agent, learner: Learner, wins: tuple[bool, ...], hdc: HDCConfig, **config
-) -> Trainer:
+def scripted(agent: Agent, learner: Learner, wins: tuple[bool, ...], hdc: HDCConfig, **config) -> Trainer:
     return tiny.make_trainer(dataclasses.replace(agent, actor=Scripted(agent, wins)), learner, hdc, **config)
 
 

@@ -71,8 +71,8 @@ class GRPOConfig:
     """Largest scale the curriculum goes to (at most the environment's own). 0 suits the small policy in ten
     minutes: the boards stay small while the helping texts are taken away; 2 is the whole curriculum."""
     horizons: tuple[int, ...] = ()
-    """Turns of a training episode at most, in stages that grow (ScalingInter-RL, arXiv:2509.08755): 6 13 20. By
-    default, and in evaluation always, episodes are as long as the environments let them be."""
+    """Turns of a training episode at most, in stages that grow (ScalingInter-RL, arXiv:2509.08755): 6 13 20.
+    By default, and in evaluation always, episodes are as long as the environments let them be."""
     horizon_steps: int = 100
     """Training steps of each stage of --horizons; the last one stays."""
     group_size: int = 8

@@ -73,7 +73,8 @@ class Model(nnx.Module):
             mask, cache, tail, apart, only, remat: see `Decoder`. Right padding needs no mask.
 
         Returns:
-            float[B, T, D], or [B, 1, D] with `only`, after the last norm, and the tail that includes these tokens.
+            float[B, T, D], or [B, 1, D] with `only`, after the last norm, and the tail that includes these
+            tokens.
         """
         x = by_rows(self.decoder.embed.rows[...][tokens].astype(self.compute))
         deepstack = None
