@@ -57,7 +57,8 @@ class ComparisonConfig:
 
 
 class Score(NamedTuple):
-    """In percent: single-turn instances that are solved, and the mean return of multi-turn episodes."""
+    """In percent: single-turn instances that are solved, and the mean return of multi-turn episodes; nan where
+    there are none."""
 
     single: float
     multi: float
@@ -84,8 +85,9 @@ class Examination:
             success.append(played.success.reshape(len(mixture.envs), -1))
             returns.append(played.returns.reshape(len(mixture.envs), -1))
         single = np.array([env.single_turn for env in mixture.envs])
+        solved = np.concatenate(success, axis=1)[single]
         best = np.concatenate(returns, axis=1)[~single].clip(0, 1)
-        return Score(100 * float(np.concatenate(success, axis=1)[single].mean()), 100 * float(best.mean()))
+        return Score(*(100 * float(part.mean()) if part.size else np.nan for part in (solved, best)))
 
 
 def main(config: ComparisonConfig) -> None:
@@ -115,21 +117,24 @@ def steps_of(config: ComparisonConfig, env_set: str) -> int:
 
 
 def trained(run: GRPOConfig) -> Params:
-    """What a run learns: it is made, finished or read."""
+    """What a run learns: it is made, finished or read. Ends the program where the run was stopped."""
     done = len(read_metrics(run.out))
     if done < run.steps or not (run.out / "policy").is_dir():
         print(f"--- {run.out.name}")
         grpo.main(replace(run, resume=run.out) if (run.out / "config.json").exists() else run)
+        if (done := len(read_metrics(run.out))) < run.steps:
+            raise SystemExit(f"stopped after step {done} of {run.steps}; the same command goes on")
     return load_policy(run.out / "policy").params
 
 
 def cells(before: tuple[Score, Score], after: list[tuple[Score, Score]]) -> list[str]:
-    """A set's numbers, on the environments trained on and on the others; no gain over nothing."""
+    """A set's numbers, on the environments trained on and on the others; `-` where there is nothing to say."""
     told = []
     for where in range(2):
         scores, base = np.array([pair[where] for pair in after]), np.array(before[where])
-        told += [over_seeds(scores[:, 0]), over_seeds(scores[:, 1])]
-        told.append(over_seeds(100 * (scores / base - 1).mean(axis=1), "+") if base.all() else "-")
+        told += ["-" if np.isnan(own).any() else over_seeds(own) for own in scores.T]
+        gained = base.all() and not np.isnan(base).any()  # over nothing there is no gain
+        told.append(over_seeds(100 * (scores / base - 1).mean(axis=1), "+") if gained else "-")
     return told
 
 

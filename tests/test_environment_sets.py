@@ -52,13 +52,20 @@ def test_finished_runs_are_read_and_scored(
 
 
 def test_a_run_is_made_or_goes_on(config: ComparisonConfig, model: Path, monkeypatch) -> None:
+    """A step a call: the first is as if a SIGTERM had come."""
     asked: list[GRPOConfig] = []
-    monkeypatch.setattr(environment_sets.grpo, "main", asked.append)
+
+    def one_step(run: GRPOConfig) -> None:
+        asked.append(run)
+        (run.out / "config.json").write_text("{}")
+        with (run.out / "metrics.jsonl").open("a") as log:
+            log.write(f'{{"step": {len(asked)}}}\n')
+
+    monkeypatch.setattr(environment_sets.grpo, "main", one_step)
     run = GRPOConfig(out=config.out / "some", steps=2)
     shutil.copytree(model, run.out / "policy")
-    environment_sets.trained(run)
-    (run.out / "config.json").write_text("{}")
-    (run.out / "metrics.jsonl").write_text('{"step": 1}\n')
+    with pytest.raises(SystemExit, match="after step 1 of 2"):
+        environment_sets.trained(run)
     environment_sets.trained(run)
     assert [each.resume for each in asked] == [None, run.out]
 
@@ -73,6 +80,12 @@ def test_gains_are_relative_to_the_policy_before() -> None:
     assert cells[0].startswith("35.0 [")
     nothing = (Score(0.0, 50.0), Score(10.0, 40.0))
     assert environment_sets.cells(nothing, after)[2] == "-"
+    one_turn = Score(20.0, np.nan)
+    assert environment_sets.cells((one_turn,) * 2, [(one_turn,) * 2] * 2)[:3] == [
+        "20.0 [20.0, 20.0]",
+        "-",
+        "-",
+    ]
 
 
 def test_held_out_is_held_out() -> None:
