@@ -57,8 +57,8 @@ class ComparisonConfig:
 
 
 class Score(NamedTuple):
-    """In percent: single-turn instances that are solved, and the mean return of multi-turn episodes; nan where
-    there are none."""
+    """In percent: single-turn instances that are solved, and the mean return of multi-turn episodes; nan
+    where there are none."""
 
     single: float
     multi: float
@@ -128,7 +128,7 @@ def trained(run: GRPOConfig) -> Params:
 
 
 def cells(before: tuple[Score, Score], after: list[tuple[Score, Score]]) -> list[str]:
-    """A set's numbers, on the environments trained on and on the others; `-` where there is nothing to say."""
+    """A set's numbers, on the environments trained on and on the others; - where nothing can be said."""
     told = []
     for where in range(2):
         scores, base = np.array([pair[where] for pair in after]), np.array(before[where])
