@@ -33,6 +33,7 @@ from train.policy.sharding import any_process, local, mesh_sizes, replicate
 from train.policy.weights import LoadConfig, Params, save_policy, what_learns
 from train.replay import write_replays
 from train.report import MetricsLog, ResultRow, StepProgress, results_table
+from train.schedule import rise_and_fall
 from train.shutdown import StopRequest
 from train.statistics import paired_difference
 from train.trainer import Trainer, TrainerConfig, TrainState
@@ -288,11 +289,8 @@ def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
 
 def schedule(config: GRPOConfig) -> optax.Schedule:
     updates = config.epochs * config.minibatches  # of a step
-    warmup = config.warmup_steps * updates
-    rise = optax.linear_schedule(0.0, config.learning_rate, warmup)
-    falling = max(config.steps * updates - warmup, 1)
-    fall = optax.linear_schedule(config.learning_rate, config.learning_rate / 10, falling)
-    return optax.join_schedules([rise, fall], [warmup])
+    top, rising = config.learning_rate, config.warmup_steps * updates
+    return rise_and_fall(top, rising, config.steps * updates, share=0.1)
 
 
 def train(config: GRPOConfig, trainer: Trainer, folder: Path) -> tuple[TrainState, bool]:

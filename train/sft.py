@@ -6,7 +6,6 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import optax
 
 import jaxenv
 from train import small
@@ -17,6 +16,7 @@ from train.learner import Learner, LearnerConfig
 from train.policy.chat import Chat
 from train.policy.hub import checkpoint_directory
 from train.policy.weights import load_policy, save_policy
+from train.schedule import rise_and_fall
 
 LENGTHS = (64, 80, 96, 112, 136, 176, 288, 400, 560, 800)
 """Padded lengths of a demonstration, in tokens."""
@@ -50,9 +50,11 @@ class SFTConfig:
     caption: float = 0.2
     """Weight of a token of the prompt's text, learnt as a caption of the picture; a reply's weigh 1."""
     learning_rate: float = 2e-3
-    """Step size after the warm-up. It does not fall: training goes on with train.grpo's smaller ones."""
+    """Step size after the warm-up."""
     warmup_steps: int = 70
     """Steps over which the step size rises from 0."""
+    falls_to: float = 1.0
+    """Share of the step size that is left at the last step; it falls in a line after the warm-up."""
     canvas: int = 96
     """Side of the pictures in pixels, for a new policy."""
     seed: int = 0
@@ -71,14 +73,13 @@ def main(config: SFTConfig) -> None:
     source = checkpoint_directory(config.model or config.out)
     policy = load_policy(source)
     chat = Chat(source, policy.config, config.canvas, pictured=config.observation != "text")
-    rise = optax.linear_schedule(0.0, config.learning_rate, config.warmup_steps)
     learner = Learner(
         policy,
         LearnerConfig(micro_tokens=config.micro_tokens, answer_tokens=config.micro_tokens),
         chat.allowed,
         temperature=1.0,
         lengths=LENGTHS,
-        schedule=rise,
+        schedule=rise_and_fall(config.learning_rate, config.warmup_steps, config.steps, config.falls_to),
     )
     key = jax.random.key(config.seed)
     demonstrator = Demonstrator(
