@@ -22,10 +22,10 @@ MARGIN, STEP = 3, 8
 def prompt_buckets(
     chat: Chat, mixture: Mixture, largest_scale: int, conversation: bool = False, memory: int = 0
 ) -> tuple[int, ...]:
-    """Up to four lengths, shortest first, that hold the prompts at all harness levels and at the scales
+    """Up to five lengths, shortest first, that hold the prompts at all harness levels and at the scales
     0..largest_scale (of each environment no more than its own), in any turn. For conversations two: each is
-    compiled for every size of the cache. Of all such lengths they pad least, when every environment plays
-    each harness level as often and to the last turn."""
+    compiled for every size of the cache. No others pad less where every environment is as often at each
+    harness level."""
     shape = (len(mixture.envs), mixture.slots)
     keys = jax.random.split(jax.random.key(0), shape)
     own = np.array([env.num_scales - 1 for env in mixture.envs])
@@ -45,23 +45,21 @@ def prompt_buckets(
             view, _ = mixture.reset(keys, level(harness, scale))
             lengths = np.array([len(row) for row in chat.prompts(text.decode_batch(view.prompt))])
             longest[harness] = np.maximum(longest[harness], lengths.reshape(shape).max(1) + later)
-    turns = np.broadcast_to([env.max_turns[0] for env in mixture.envs], longest.shape)
-    return least_padding(-(-(longest + MARGIN) // STEP) * STEP, turns, 2 if conversation else 4)
+    return least_padding(-(-(longest + MARGIN) // STEP) * STEP, 2 if conversation else 5)
 
 
-def least_padding(lengths: np.ndarray, weights: np.ndarray, count: int) -> tuple[int, ...]:
-    """Up to `count` of the lengths int[...], shortest first, that hold them all and pad them least, each
-    weighed by `weights`."""
-    sizes, which = np.unique(lengths, return_inverse=True)
-    below = np.concatenate([[0], np.cumsum(np.bincount(which.ravel(), weights.ravel()))])
+def least_padding(lengths: np.ndarray, count: int) -> tuple[int, ...]:
+    """Up to `count` of the lengths int[...], shortest first, that hold them all and pad them least."""
+    sizes, numbers = np.unique(lengths, return_counts=True)
+    below = np.concatenate([[0], np.cumsum(numbers)])
     # By the number of sizes held: (their padded total, the lengths chosen), with one more length each time.
-    best: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    best: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
     for _ in range(count):
         longer = dict(best)
         for held in range(1, len(sizes) + 1):
             last = int(sizes[held - 1])
             ways = [
-                (total + last * (below[held] - below[fewer]), (*chosen, last))
+                (total + last * int(below[held] - below[fewer]), (*chosen, last))
                 for fewer, (total, chosen) in best.items()
                 if fewer < held
             ]
