@@ -14,9 +14,7 @@ from train.policy.weights import PLAIN, LoadConfig, Policy, load_policy
 from train.rollout import Actor
 from train.turns import ActorConfig
 
-POLICIES = Path(__file__).parent / "policies"
-SMALL_POLICY = POLICIES / "small"  # has seen core12
-POOL_POLICY = POLICIES / "pool"  # has seen all but mapf
+SMALL_POLICY = Path(__file__).parent / "policies" / "small"
 
 
 @dataclass(frozen=True)
