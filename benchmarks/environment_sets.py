@@ -17,6 +17,7 @@ import tyro
 import jaxenv
 from benchmarks.comparison import over_seeds, show_table
 from train import evaluate, grpo
+from train.agent import POOL_POLICY
 from train.compilation import use_persistent_cache
 from train.grpo import GRPOConfig
 from train.policy.weights import Params, load_policy
@@ -45,7 +46,7 @@ class ComparisonConfig:
     """Instances of each environment that a policy is scored on."""
     out: Path = Path("runs/environment_sets")
     """Directory of the runs and of the table."""
-    run: GRPOConfig = field(default_factory=GRPOConfig)
+    run: GRPOConfig = field(default_factory=lambda: GRPOConfig(model=str(POOL_POLICY)))
     """Of every run, but for what is compared."""
 
     def __post_init__(self) -> None:

@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 import tiny
 
 from train import small
-from train.agent import SMALL_POLICY, Agent
+from train.agent import POOL_POLICY, SMALL_POLICY, Agent
 from train.policy.config import read_config
 from train.policy.weights import load_policy
 
@@ -66,8 +67,9 @@ def test_a_seed_makes_the_same_policy(random_model: Path, tmp_path: Path) -> Non
         assert (tmp_path / file.name).read_bytes() == file.read_bytes(), file.name
 
 
-def test_the_shipped_policy_is_small_and_described() -> None:
-    assert sum(file.stat().st_size for file in SMALL_POLICY.rglob("*") if file.is_file()) < 10e6
-    assert len((SMALL_POLICY / "README.md").read_text()) > 300
-    loads_with_transformers(SMALL_POLICY)
-    load_policy(SMALL_POLICY)
+@pytest.mark.parametrize("folder", [SMALL_POLICY, POOL_POLICY], ids=lambda folder: folder.name)
+def test_the_shipped_policies_are_small_and_described(folder: Path) -> None:
+    assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 10e6
+    assert len((folder / "README.md").read_text()) > 300
+    loads_with_transformers(folder)
+    load_policy(folder)

@@ -14,7 +14,9 @@ from train.policy.weights import PLAIN, LoadConfig, Policy, load_policy
 from train.rollout import Actor
 from train.turns import ActorConfig
 
-SMALL_POLICY = Path(__file__).parent / "policies" / "small"
+POLICIES = Path(__file__).parent / "policies"
+SMALL_POLICY = POLICIES / "small"  # has seen core12
+POOL_POLICY = POLICIES / "pool"  # has seen all but mapf
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reinforcement learning on environments: `python -m train.grpo --env-set aes30`."""
+"""Reinforcement learning on environments: `python -m train.grpo --env-set core12`."""
 
 import dataclasses
 import io
@@ -44,7 +44,7 @@ from train.turns import ActorConfig
 class GRPOConfig:
     """A training run."""
 
-    env_set: str = "aes30"
+    env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""
     model: str = str(SMALL_POLICY)
@@ -58,7 +58,7 @@ class GRPOConfig:
     picture in every turn, of which nothing is read twice, and learns from it as one row."""
     memory: int = 0
     """Turns whose answers the prompt names, each with whether it was rejected, in the context of a turn."""
-    steps: int = 32
+    steps: int = 56
     """Training steps."""
     out: Path = Path("runs/grpo")
     """Directory of the run; it must not hold another run."""
@@ -71,10 +71,9 @@ class GRPOConfig:
     target_scale: int = 0
     """Largest scale the curriculum goes to (at most the environment's own). 0 suits the small policy in ten
     minutes: the boards stay small while the helping texts are taken away; 2 is the whole curriculum."""
-    horizons: tuple[int, ...] = (8,)
-    """Turns of a training episode at most, in stages that may grow (ScalingInter-RL, arXiv:2509.08755):
-    6 13 20. 8 suits the small policy in ten minutes. With no number here, and in evaluation always, episodes
-    are as long as the environments let them be."""
+    horizons: tuple[int, ...] = ()
+    """Turns of a training episode at most, in stages that grow (ScalingInter-RL, arXiv:2509.08755): 6 13 20.
+    By default, and in evaluation always, episodes are as long as the environments let them be."""
     horizon_steps: int = 100
     """Training steps of each stage of --horizons; the last one stays."""
     group_size: int = 8
@@ -85,7 +84,7 @@ class GRPOConfig:
     rounds: int = 2
     """Rounds of a step: the first plays every environment, the others only those of a single turn, whose
     episodes cost one answer."""
-    eval_episodes: int = 32
+    eval_episodes: int = 64
     """Fresh instances of each environment in the table at the end; 0 leaves the table out."""
     eval_harness: tuple[int, ...] = (0, 4)
     """Harness levels of the evaluation, in turn: 0 shows all texts, 4 only the picture and the task."""
