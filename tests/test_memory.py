@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tiny
 
-from jaxenv import answers
+from jaxenv import answers, text
 from train.agent import Agent, make_agent
 from train.batches import Answer, Pack
 from train.lengths import prompt_buckets
@@ -79,7 +79,10 @@ def test_lengths_leave_room(agent: Agent) -> None:
     empty, told = agent.chat.prompts(["", line])
     assert rooms[2] == len(told) - len(empty)
     plain, roomy = (prompt_buckets(agent.chat, agent.mixture, 0, memory=turns) for turns in (0, 2))
-    assert plain[0] < roomy[0]
+    assert plain != roomy
+    view, _ = agent.mixture.reset(tiny.reset_keys(0), tiny.level())
+    lake = agent.chat.prompts(text.decode_batch(view.prompt))[: tiny.SLOTS]
+    assert max(map(len, lake)) + rooms[2] <= roomy[-1]
     assert roomy[-1] <= plain[-1] + rooms[2] + 8
     talk = prompt_buckets(agent.chat, agent.mixture, 0, conversation=True)
     assert plain[-1] <= talk[-1] <= plain[-1] + 8
