@@ -133,8 +133,8 @@ def cells(before: tuple[Score, Score], after: list[tuple[Score, Score]]) -> list
     for where in range(2):
         scores, base = np.array([pair[where] for pair in after]), np.array(before[where])
         told += ["-" if np.isnan(own).any() else over_seeds(own) for own in scores.T]
-        gained = base.all() and not np.isnan(base).any()  # over nothing there is no gain
-        told.append(over_seeds(100 * (scores / base - 1).mean(axis=1), "+") if gained else "-")
+        known = np.nan_to_num(base).all()  # over nothing there is no gain
+        told.append(over_seeds(100 * (scores / base - 1).mean(axis=1), "+") if known else "-")
     return told
 
 

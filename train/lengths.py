@@ -54,17 +54,16 @@ def least_padding(lengths: np.ndarray, count: int) -> tuple[int, ...]:
     below = np.concatenate([[0], np.cumsum(numbers)])
     # By the number of sizes held: (their padded total, the lengths chosen), with one more length each time.
     best: dict[int, tuple[int, tuple[int, ...]]] = {0: (0, ())}
-    for _ in range(count):
-        longer = dict(best)
-        for held in range(1, len(sizes) + 1):
-            last = int(sizes[held - 1])
-            ways = [
-                (total + last * int(below[held] - below[fewer]), (*chosen, last))
+    for _ in range(min(count, len(sizes))):
+        best = {
+            held: min(
+                (total + int(last * (below[held] - below[fewer])), (*chosen, int(last)))
                 for fewer, (total, chosen) in best.items()
                 if fewer < held
-            ]
-            longer[held] = min([*ways, *([best[held]] if held in best else [])])
-        best = longer
+            )
+            for held, last in enumerate(sizes, start=1)
+            if held > min(best)
+        }
     return best[len(sizes)][1]
 
 

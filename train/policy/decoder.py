@@ -128,22 +128,21 @@ class Decoder(nnx.Module):
         def layer(
             x: jax.Array, xs: "_Slice", only: jax.Array | None = None
         ) -> tuple[jax.Array, _KeysAndValues]:
+            here = partial(_token, at=only)
             q, k, v = xs.params.heads(x, rope)
-            bias = own
-            if only is not None:
-                x, q, bias = (_token(each, only) for each in (x, q, bias))
+            x, q = here(x), here(q)
             if xs.tail is not None:
                 k, v = (
                     jax.lax.dynamic_update_slice_in_dim(old, new, used, axis=2)
                     for old, new in zip(xs.tail, (k, v), strict=True)
                 )
-            segments = [(k, v, bias)]
+            segments = [(k, v, here(own))]
             if xs.cache is not None and before is not None:
                 segments = [(*xs.cache, before), *segments]
             x = xs.params.finish(x, attend(q, segments))
             if deepstack is not None and levels:
                 added = deepstack[jnp.minimum(xs.index, levels - 1)]
-                x += jnp.where(xs.index < levels, added if only is None else _token(added, only), 0.0)
+                x += jnp.where(xs.index < levels, here(added), 0.0)
             return by_rows(x), (k, v)
 
         depth = self.config.num_hidden_layers
@@ -160,7 +159,7 @@ class Decoder(nnx.Module):
             body = jax.checkpoint(layer) if remat else layer
             last = None if only is None else partial(layer, only=only)
             x, (keys, values) = over_layers(body, x, stacked, depth, last)
-            if only is not None and x.shape[1] > 1:  # a deep decoder's
+            if x.shape[1] > 1:  # where no layer did it
                 x = _token(x, only)
         return self.norm(x), Tail(keys, values, used + steps)
 
@@ -204,8 +203,10 @@ class _Slice(NamedTuple):
     tail: Any
 
 
-def _token(x: jax.Array, at: jax.Array) -> jax.Array:
-    """[B or 1, ..., T, N] -> [B, ..., 1, N], of every row the token at int32[B]."""
+def _token(x: jax.Array, at: jax.Array | None) -> jax.Array:
+    """[B or 1, ..., T, N] -> [B, ..., 1, N], of every row the token at int32[B]; as it is with no place."""
+    if at is None:
+        return x
     return jnp.take_along_axis(x, at.reshape(-1, *[1] * (x.ndim - 1)), axis=-2)
 
 
