@@ -271,13 +271,15 @@ def test_an_episode_is_one_row_to_learn_from(talker: Agent) -> None:
     played = played._replace(returns=returns)
     credit, types = CreditConfig(), np.repeat([0, 1], tiny.SLOTS)
     give = partial(make_experience, played, tiny.GROUP, environment=types, credit=credit)
-    alone = give(most_turns=999, rng=np.random.default_rng(0))
-    joined = give(most_turns=999, rng=np.random.default_rng(0), conversation=True)
+    alone = give(most_prompts=999, rng=np.random.default_rng(0))
+    joined = give(most_prompts=999, rng=np.random.default_rng(0), conversation=True)
     assert len(joined.packs) == 4
     assert joined.tokens == alone.tokens
     wanted = sorted(marks(alone.packs))
     assert sorted(mark for mark in marks(joined.packs) if mark[-1]) == wanted
-    few = give(most_turns=int(played.lengths[:4].sum()) // 2, rng=np.random.default_rng(0), conversation=True)
+    few = give(
+        most_prompts=int(played.lengths[:4].sum()) // 2, rng=np.random.default_rng(0), conversation=True
+    )
     kept = few.packs
     assert 0 < len(kept) <= 2
     scale = 4 / len(kept)

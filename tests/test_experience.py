@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from train.advantages import group_advantages
-from train.experience import CreditConfig, Experience, make_experience, turn_advantages
+from train.experience import CreditConfig, Experience, equal_shares, make_experience, turn_advantages
 from train.policy.chat import PromptRow
 from train.rollout import Rollout, Turn
 
@@ -37,7 +37,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 
 ONE_TYPE = np.zeros(12, int)
-GRPO = CreditConfig(turn_weight=0.0)
+GRPO = CreditConfig(turn_weight=0.0, partial=1.0, scale="group")
 RETURNS = [1.0, 0.0, 0.0, 0.0] + [0.5] * 4 + [0.0, 0.25, 0.75, 1.0]
 
 
@@ -90,6 +90,61 @@ def test_the_part_is_seeded() -> None:
     kept = [weights(make_experience(many_turns(), 4, 6, rng(seed), ONE_TYPE[:4], GRPO)) for seed in (1, 1, 2)]
     assert kept[0] == kept[1]
     assert kept[0].keys() != kept[2].keys()
+
+
+def test_a_type_with_few_prompts_keeps_them_all() -> None:
+    """The other has twelve prompts and keeps four, each for three."""
+    single = [turn(row, f"{row}") for row in range(4)]
+    several = [turn(4 + row, f"{row} at {t}", mark=10 * row + 10 + t) for row in range(4) for t in range(3)]
+    played, types = rollout(RETURNS[:4] * 2, single + several), np.repeat([0, 1], 4)
+    whole = weights(make_experience(played, 4, 100, rng(), types, GRPO))
+    kept = [weights(make_experience(played, 4, 8, rng(seed), types, GRPO)) for seed in range(2000)]
+    assert all({0, 1, 2, 3} < set(draw) and len(draw) == 8 for draw in kept)
+    assert all(
+        value == pytest.approx(whole[mark] * (1 if mark < 10 else 3))
+        for draw in kept
+        for mark, value in draw.items()
+    )
+    mean = {mark: np.mean([draw.get(mark, 0.0) for draw in kept]) for mark in whole}
+    assert mean == pytest.approx(whole, rel=0.15)
+
+
+def test_all_answers_to_a_prompt_are_kept_or_left_out() -> None:
+    turns = [turn(row, f"{row // 2}") for row in range(8)]
+    found = make_experience(rollout(RETURNS[:4] * 2, turns), 4, 2, rng(), ONE_TYPE[:8], GRPO)
+    assert [len(pack.answers) for pack in found.packs] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "got"),
+    [
+        ([3, 10, 0, 10], 15, [3, 6, 0, 6]),
+        ([3, 10, 0, 10], 23, [3, 10, 0, 10]),
+        ([5, 5, 5], 4, [1, 1, 2]),
+        ([], 4, []),
+    ],
+)
+def test_shares_are_equal_where_all_do_not_fit(wanted: list[int], most: int, got: list[int]) -> None:
+    assert equal_shares(np.array(wanted, int), most).tolist() == got
+
+
+def test_marks_of_failures_count_less_than_a_success() -> None:
+    """One group fails with marks of 0 and 0.4, the other succeeds once: as plain GRPO both say as much."""
+    turns = [turn(row, f"{row}") for row in range(8)]
+    played = rollout([0.4, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], turns)
+
+    def best(credit: CreditConfig) -> tuple[float, float]:
+        found = weights(make_experience(played, 4, 100, rng(), ONE_TYPE[:8], credit))
+        return found[0], found[4]
+
+    failure, success = best(GRPO)
+    assert failure == pytest.approx(success, rel=1e-4)
+    failure, success = best(CreditConfig(partial=1.0))
+    assert failure == pytest.approx(0.4 * success, rel=1e-4)
+    failure, success = best(CreditConfig(partial=0.25))
+    assert failure == pytest.approx(0.1 * success, rel=1e-4)
+    silent = make_experience(played, 4, 100, rng(), ONE_TYPE[:8], CreditConfig(partial=0.0))
+    assert list(silent.mixed) == [False, True]
 
 
 def test_answers_to_the_same_picture_and_text_share_a_pack() -> None:

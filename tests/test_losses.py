@@ -19,6 +19,18 @@ def test_group_advantages_match_numpy():
     np.testing.assert_allclose(group_advantages(jnp.array(rewards)), expected, rtol=1e-4)
 
 
+def test_a_pooled_deviation_is_that_of_the_groups_that_differ() -> None:
+    rewards = RNG.random((6, 5)).astype(np.float32)
+    rewards[2] = 0.25
+    rest = np.delete(rewards, 2, axis=0)
+    pooled = np.sqrt(rest.var(1, ddof=1).mean())
+    found = group_advantages(jnp.array(rewards), pooled=True)
+    np.testing.assert_allclose(
+        found, (rewards - rewards.mean(1, keepdims=True)) / pooled, rtol=1e-4, atol=1e-6
+    )
+    assert not np.any(group_advantages(jnp.full((2, 8), 0.5), pooled=True))
+
+
 def test_only_valid_members_count():
     rewards, valid = RNG.random((4, 6)).astype(np.float32), np.ones((4, 6), bool)
     valid[0, 2:4] = valid[1, 1:] = valid[2] = False

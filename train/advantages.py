@@ -14,11 +14,14 @@ def mixed_groups(rewards: jax.Array, valid: jax.Array | None = None) -> jax.Arra
     return highest - lowest >= SAME
 
 
-def group_advantages(rewards: jax.Array, valid: jax.Array | None = None, eps: float = 1e-6) -> jax.Array:
+def group_advantages(
+    rewards: jax.Array, valid: jax.Array | None = None, eps: float = 1e-6, pooled: bool = False
+) -> jax.Array:
     """(reward - mean) / (standard deviation + eps) within every group of K answers to one prompt.
 
     rewards: float32[G, K]. valid: bool[G, K], all by default; what is not valid counts in no statistic and
-    gets advantage 0. Returns float32[G, K]. The deviation has one degree of freedom taken off (ddof 1).
+    gets advantage 0. Returns float32[G, K]. The deviation has one degree of freedom taken off (ddof 1). It is
+    each group's own, or `pooled` over the groups that differ (the batch's, in arXiv:2508.08221, section 4.1).
     A group whose rewards differ by less than 1e-6, or with fewer than two valid members, gets exactly 0:
     divided by its deviation, rounding noise would become a signal.
     """
@@ -26,5 +29,8 @@ def group_advantages(rewards: jax.Array, valid: jax.Array | None = None, eps: fl
     count = valid.sum(-1, keepdims=True)  # [G, 1]
     mean = jnp.where(valid, rewards, 0.0).sum(-1, keepdims=True) / jnp.maximum(count, 1)
     deviation = jnp.where(valid, rewards - mean, 0.0)  # [G, K]
-    std = jnp.sqrt((deviation**2).sum(-1, keepdims=True) / jnp.maximum(count - 1, 1))
-    return jnp.where(mixed_groups(rewards, valid)[:, None], deviation / (std + eps), 0.0)
+    variance = (deviation**2).sum(-1, keepdims=True) / jnp.maximum(count - 1, 1)
+    mixed = mixed_groups(rewards, valid)[:, None]
+    if pooled:
+        variance = jnp.where(mixed, variance, 0.0).sum() / jnp.maximum(mixed.sum(), 1)
+    return jnp.where(mixed, deviation / (jnp.sqrt(variance) + eps), 0.0)

@@ -98,9 +98,9 @@ class GRPOConfig:
     """Parts of a step's episodes; each makes an update."""
     epochs: int = 1
     """Times that a step's episodes are learnt from."""
-    most_turns: int = 512
-    """Turns learnt from in a step; beyond that a random part of this size (whole episodes, in a
-    conversation)."""
+    most_prompts: int = 512
+    """Different prompts learnt from in a step, each with all its answers; beyond that a random part of this
+    size (whole episodes, in a conversation), as many of each environment as of any other."""
     save_every: int = 10
     """Steps between checkpoints."""
     canvas: int = 96
@@ -138,7 +138,7 @@ class GRPOConfig:
             "rounds",
             "minibatches",
             "epochs",
-            "most_turns",
+            "most_prompts",
             "save_every",
         ):
             number = getattr(self, name)
@@ -217,7 +217,7 @@ def show_plan(config: GRPOConfig) -> None:
         prompt=longest_prompt(config, envs, policy),
         canvas=None if config.observation == "text" else config.canvas,
         answered=answered,
-        learnt=config.epochs * min(answered, config.most_turns),
+        learnt=config.epochs * min(answered, config.most_prompts),
     )
     parts = (config.mesh, config.actor, config.learner)
     plan.show(plan.make_plan(policy, load_config(config), *parts, sizes), config.mesh)
@@ -278,7 +278,7 @@ def make_trainer(config: GRPOConfig, agent: Agent) -> Trainer:
             group_size=config.group_size,
             groups=config.groups_of_each,
             rounds=config.rounds,
-            most_turns=config.most_turns,
+            most_prompts=config.most_prompts,
             minibatches=config.minibatches,
             epochs=config.epochs,
             credit=config.credit,

@@ -37,7 +37,7 @@ class TrainerConfig:
     group_size: int
     groups: int
     rounds: int
-    most_turns: int
+    most_prompts: int
     minibatches: int
     epochs: int
     credit: CreditConfig
@@ -125,7 +125,7 @@ class Trainer:
         experience = make_experience(
             rollout,
             self.config.group_size,
-            self.config.most_turns,
+            self.config.most_prompts,
             rng,
             self.environment,
             self.config.credit,

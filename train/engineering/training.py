@@ -84,7 +84,7 @@ class RoundTrainer:
             len(rows),
             np.random.default_rng([config.seed, number]),
             self.one_type,
-            CreditConfig(),
+            CreditConfig(partial=1.0, scale="group"),  # the paper's rewards, as they are
         )
         learner, losses = learn(self.learner, state.learner, experience, config.minibatches, epochs=1)
         metrics = {
