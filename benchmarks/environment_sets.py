@@ -22,12 +22,12 @@ from train.compilation import use_persistent_cache
 from train.grpo import GRPOConfig
 from train.policy.weights import Params, load_policy
 from train.report import read_metrics
-from train.rollout import GREEDY
 
 NOTE = """\
-Greedy, mean over seeds [95 % interval of Student's t over seeds]. ST: percent of single-turn instances that
-are solved. MT: mean return of multi-turn episodes, in percent of the best. Rel: mean of both gains relative
-to the policy before training, in percent. ID: fresh instances of what was trained on; OOD: of the others."""
+Sampled as in training, mean over seeds [95 % interval of Student's t over seeds]. ST: percent of single-turn
+instances that are solved. MT: mean return of multi-turn episodes, in percent of the best. Rel: mean of both
+gains relative to the policy before training, in percent. ID: fresh instances of what was trained on; OOD: of
+the others."""
 HEADS = ("set", "environments", "steps", "ID ST", "ID MT", "ID Rel", "OOD ST", "OOD MT", "OOD Rel")
 
 
@@ -40,14 +40,17 @@ class ComparisonConfig:
     held_out: str = "ood30"
     """Environments that no set may hold, in the same form."""
     seeds: tuple[int, ...] = (0, 1, 2)
-    groups: int = 1200
+    groups: int = 2400
     """Groups of episodes that a run plays, whatever the set: of a large one in fewer steps."""
     episodes: int = 32
     """Instances of each environment that a policy is scored on."""
     out: Path = Path("runs/environment_sets")
     """Directory of the runs and of the table."""
-    run: GRPOConfig = field(default_factory=lambda: GRPOConfig(model=str(POOL_POLICY)))
-    """Of every run, but for what is compared."""
+    run: GRPOConfig = field(
+        default_factory=lambda: GRPOConfig(model=str(POOL_POLICY), learning_rate=1e-4, horizons=(12,))
+    )
+    """Of every run, but for what is compared. The pool's policy has imitated until its step size was small: at
+    twice this one it forgets more than it learns."""
 
     def __post_init__(self) -> None:
         for name in self.sets:
@@ -75,13 +78,13 @@ class Examination:
         self.before = self.score(self.agent.policy.params)
 
     def score(self, params: Params) -> Score:
-        """Plays all instances greedily."""
+        """Plays all instances, sampling answers as training does: that is what it betters."""
         mixture, instances = self.agent.mixture, self.instances
         success, returns = [], []
         for keys in instances.reset_keys:
             start = mixture.reset(keys, instances.level)
-            key = jax.random.key(self.seed)  # of the environments' own chance; a greedy policy has none
-            played = self.agent.actor.play(params, start, key, instances.max_turns, GREEDY)
+            key, temperature = jax.random.key(self.seed), self.agent.actor.config.temperature
+            played = self.agent.actor.play(params, start, key, instances.max_turns, temperature)
             success.append(played.success.reshape(len(mixture.envs), -1))
             returns.append(played.returns.reshape(len(mixture.envs), -1))
         single = np.array([env.single_turn for env in mixture.envs])
