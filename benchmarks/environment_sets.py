@@ -49,7 +49,7 @@ class ComparisonConfig:
     run: GRPOConfig = field(
         default_factory=lambda: GRPOConfig(model=str(POOL_POLICY), learning_rate=1e-4, horizons=(12,))
     )
-    """Of every run, but for what is compared. The pool's policy has imitated until its step size was small: at
+    """Of every run, but for what is compared. The pool's policy imitated until its step size was small; at
     twice this one it forgets more than it learns."""
 
     def __post_init__(self) -> None:
