@@ -65,18 +65,15 @@ def make_experience(
     tokens; else a game of many turns would drown the one-word answer of another.
     """
     rollout = rollout._replace(returns=credit.worth(rollout.returns, rollout.success))
-    returns = jnp.asarray(rollout.returns.reshape(-1, group_size))
+    groups = jnp.asarray(rollout.returns.reshape(-1, group_size))
     rows = np.array([turn.row for turn in rollout.turns], int)
-    advantages = np.asarray(group_advantages(returns, pooled=credit.scale == "batch")).reshape(-1)[rows]
+    types, tokens = environment[rows], np.array([len(turn.tokens) for turn in rollout.turns])
+    advantages = np.asarray(group_advantages(groups, pooled=credit.scale == "batch")).reshape(-1)[rows]
     advantages = advantages + credit.turn_weight * turn_advantages(rollout, group_size, credit.discount)
-    sizes = np.array([len(turn.tokens) for turn in rollout.turns])
-    tokens = np.bincount(environment[rows], sizes, minlength=environment.max() + 1)
-    share = tokens.sum() / len(tokens) / np.maximum(tokens, 1)
-    advantages *= share[environment[rows]]
+    advantages *= type_weights(types, tokens, environment.max() + 1)[types]
     units = _episodes(rows, advantages) if conversation else _prompts(rollout, advantages)
-    types = np.array([environment[rows[unit[0]]] for unit in units], int)
-    sizes = np.array([len(unit) if conversation else 1 for unit in units], int)
-    weights = fair_part(sizes, types, most_prompts, rng)
+    prompts = np.array([len(unit) if conversation else 1 for unit in units], int)
+    weights = fair_part(prompts, np.array([types[unit[0]] for unit in units], int), most_prompts, rng)
     pack = _dialogue if conversation else _pack
     packs = [
         pack([rollout.turns[i] for i in unit], (weight * advantages[unit]).tolist())
@@ -84,7 +81,7 @@ def make_experience(
         if weight
     ]
     played = rollout.lengths.reshape(-1, group_size)[:, 0] > 0
-    mixed = np.asarray(mixed_groups(returns))[played]
+    mixed = np.asarray(mixed_groups(groups))[played]
     return Experience([packs[i] for i in rng.permutation(len(packs))], int(tokens.sum()), mixed)
 
 
@@ -104,6 +101,13 @@ def turn_advantages(rollout: Rollout, group_size: int, discount: float) -> np.nd
         if rollout.lengths[[rollout.turns[i].row for i in turns]].max() > 1:
             own[turns] = worth[turns] - worth[turns].mean()
     return own
+
+
+def type_weights(types: np.ndarray, tokens: np.ndarray, count: int) -> np.ndarray:
+    """By type, what makes its turns, of `types` int[turns] and `tokens` int[turns], weigh as much in a mean
+    over all tokens as those of any other of `count` types. float[types]"""
+    of_type = np.bincount(types, tokens)
+    return tokens.sum() / count / np.maximum(of_type, 1)
 
 
 def fair_part(sizes: np.ndarray, types: np.ndarray, most: int, rng: np.random.Generator) -> np.ndarray:
