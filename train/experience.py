@@ -150,11 +150,14 @@ def _episodes(rows: np.ndarray, advantages: np.ndarray) -> list[list[int]]:
     return [of_row.tolist() for of_row in turns]
 
 
+def _answers(turns: list[Turn], advantages: Sequence[float]) -> list[Answer]:
+    return [Answer(t.tokens, t.logprobs, a) for t, a in zip(turns, advantages, strict=True)]
+
+
 def _pack(turns: list[Turn], advantages: Sequence[float]) -> Pack:
-    answers = [Answer(t.tokens, t.logprobs, a) for t, a in zip(turns, advantages, strict=True)]
-    return Pack(turns[0].prompt, turns[0].shown, answers)
+    return Pack(turns[0].prompt, turns[0].shown, _answers(turns, advantages))
 
 
 def _dialogue(turns: list[Turn], advantages: Sequence[float]) -> Dialogue:
-    answers = [Answer(t.tokens, t.logprobs, a) for t, a in zip(turns, advantages, strict=True)]
-    return Dialogue([t.prompt for t in turns], np.stack([t.shown for t in turns]), answers)
+    shown = np.stack([t.shown for t in turns])
+    return Dialogue([t.prompt for t in turns], shown, _answers(turns, advantages))
