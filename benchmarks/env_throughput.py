@@ -10,8 +10,11 @@ import math
 import os
 import statistics
 import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import jax
 import tyro
@@ -30,12 +33,13 @@ LARGEST = 2
 WIDE = 140  # columns that hold a table, for output that goes to a file
 SLOW = 50  # times slower than the median: from there a reason is owed
 REASONS: dict[str, str] = {}
+T = TypeVar("T")
 OURS, THEIRS = "#2a6f97", "#b9bec5"
 NOTES = """\
 fresh: share of the episodes begun from an instance made in that turn; the rest meet one of the pool again.
 The final observation of a finished episode is not asked for, so it is not made. "compile" is that of the scan
-alone. mini_sudoku (4x4, ends every turn) and jumanji's Sudoku (9x9) are not the same size. gymnasium replays
-one map and draws at its own size."""
+alone, beside others. mini_sudoku (4x4, ends every turn) and jumanji's Sudoku (9x9) are not the same size.
+gymnasium replays one map and draws at its own size."""
 
 
 @dataclass(frozen=True)
@@ -152,13 +156,13 @@ def peer_contenders(config: ThroughputConfig) -> list[Contender]:
 def measure(config: ThroughputConfig, contenders: dict[str, list[Contender]]) -> list[Row]:
     """Makes all ready, then measures them in turn, `repeats` times round."""
     entries = [(title, contender) for title, group in contenders.items() for contender in group]
-    ready = [contender.prepare() for _, contender in track(entries, "compiling", transient=True)]
+    with ThreadPoolExecutor() as threads:
+        ready = list(_told(threads.map(lambda entry: entry[1].prepare(), entries), "compiled", len(entries)))
     for contender in ready:
         contender.play()
-    rounds = [
-        [_speed(contender, config.seconds) for contender in ready]
-        for _ in track(range(config.repeats), "measuring", transient=True)
-    ]
+    turns = (_speed(contender, config.seconds) for _ in range(config.repeats) for contender in ready)
+    speeds = list(_told(turns, "measured", config.repeats * len(ready)))
+    by_contender = [speeds[n :: len(ready)] for n in range(len(ready))]
     return [
         Row(
             title,
@@ -167,13 +171,25 @@ def measure(config: ThroughputConfig, contenders: dict[str, list[Contender]]) ->
             entry.observation,
             entry.reset,
             entry.num_envs,
-            speeds,
+            tuple(repeats),
             warm.compile_seconds,
             warm.state_bytes,
             warm.fresh(),
         )
-        for (title, entry), warm, speeds in zip(entries, ready, zip(*rounds, strict=True), strict=True)
+        for (title, entry), warm, repeats in zip(entries, ready, by_contender, strict=True)
     ]
+
+
+def _told(items: Iterable[T], what: str, total: int) -> Iterator[T]:
+    """The items, with a bar in a terminal and a line for every tenth part in a log."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        yield from track(items, what, total, console=console, transient=True)
+        return
+    for n, item in enumerate(items, 1):
+        if n * 10 // total > (n - 1) * 10 // total:
+            console.print(f"{what} {n} of {total}", highlight=False)
+        yield item
 
 
 def slow_rows(rows: list[Row]) -> list[tuple[Row, float]]:

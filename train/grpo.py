@@ -217,7 +217,7 @@ def show_plan(config: GRPOConfig) -> None:
         prompt=longest_prompt(config, envs, policy),
         canvas=None if config.observation == "text" else config.canvas,
         answered=answered,
-        learnt=config.epochs * min(answered, config.most_prompts),
+        learnt=config.epochs * min(answered, config.most_prompts * config.group_size),
     )
     parts = (config.mesh, config.actor, config.learner)
     plan.show(plan.make_plan(policy, load_config(config), *parts, sizes), config.mesh)

@@ -58,7 +58,7 @@ class Sizes:
     prompt: int  # tokens of the longest prompt, padding included
     canvas: int | None  # of the picture that is shown, None where none is
     answered: int  # turns of a step, at most
-    learnt: int  # turns learnt from in a step, at most
+    learnt: int  # packs learnt from in a step, at most: one an answer
 
 
 @dataclass(frozen=True)

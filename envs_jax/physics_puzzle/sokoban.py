@@ -6,6 +6,7 @@ with the others as walls. That is what the expert does, by the shortest way of p
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import jax
@@ -71,26 +72,18 @@ class Sokoban(TileEnvironment):
     )
 
     def generate(self, key: jax.Array, scale: jax.Array) -> Warehouse:
-        side, count = jnp.asarray(SIDES)[scale], jnp.asarray(BOX_COUNTS)[scale]
+        count = jnp.asarray(BOX_COUNTS)[scale]
         boards = MOST_WALLS + BOXES + 1
         noise = jax.random.uniform(key, (boards * CELLS + BOXES * MOST_PULLS * 4,))
         cells = noise[: boards * CELLS].reshape(boards, SIDE, SIDE)
-        at = jnp.arange(SIDE)
-        inner = (at > 0) & (at < side - 1)
-        floor = inner[:, None] & inner[None, :]
-        for n in range(MOST_WALLS):
-            (cell,) = grids.pick(cells[n], _harmless(floor), 1)
-            floor &= ~(grids.mask_at(SIDE, cell) & (n < jnp.asarray(WALL_COUNTS)[scale]))
-        free, targets = floor, []
-        for n in range(BOXES):
-            (cell,) = grids.pick(cells[MOST_WALLS + n], _harmless(free) & _pulls(free).any(0), 1)
-            targets.append(jnp.where(n < count, cell, 0))
-            free &= ~grids.mask_at(SIDE, targets[n])
-        homes = jnp.stack(targets)
+        # Seldom no cell is left for the last target; the same noise upside down then makes another board.
+        first, second = _layout(cells, scale), _layout(-cells, scale)
+        whole = (first[1][:, 0] > 0).sum() == count
+        floor, homes = jax.tree.map(partial(jnp.where, whole), first, second)
         pulls = jnp.where(jnp.arange(BOXES) < count, jnp.asarray(PULLS)[scale], 0)
         boxes = _pull_all(noise[boards * CELLS :].reshape(BOXES, MOST_PULLS, 4), floor, homes, pulls)
         (player,) = grids.pick(cells[-1], floor & ~_mask(boxes), 1)
-        return Warehouse(~floor, player, boxes, homes, side)
+        return Warehouse(~floor, player, boxes, homes, jnp.asarray(SIDES)[scale])
 
     def transition(
         self, key: jax.Array, state: Warehouse, action: jax.Array
@@ -200,6 +193,23 @@ def _step(state: Warehouse, move: jax.Array) -> Warehouse:
     goes = ~state.walls[ahead[0], ahead[1]] & ~(pushed.any() & blocked[beyond[0], beyond[1]])
     boxes = jnp.where(goes & pushed[:, None], beyond, state.boxes)
     return replace(state, player=jnp.where(goes, ahead, state.player), boxes=boxes)
+
+
+def _layout(noise: jax.Array, scale: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Floor bool[8, 8] and targets int32[3, 2] by noise float32[7, 8, 8]; (0, 0) is a target that found no
+    cell or is not there."""
+    at, side = jnp.arange(SIDE), jnp.asarray(SIDES)[scale]
+    inner = (at > 0) & (at < side - 1)
+    floor = inner[:, None] & inner[None, :]
+    for n in range(MOST_WALLS):
+        (cell,) = grids.pick(noise[n], _harmless(floor), 1)
+        floor &= ~(grids.mask_at(SIDE, cell) & (n < jnp.asarray(WALL_COUNTS)[scale]))
+    free, targets = floor, []
+    for n in range(BOXES):
+        (cell,) = grids.pick(noise[MOST_WALLS + n], _harmless(free) & _pulls(free).any(0), 1)
+        targets.append(jnp.where(n < jnp.asarray(BOX_COUNTS)[scale], cell, 0))
+        free &= ~grids.mask_at(SIDE, targets[n])
+    return floor, jnp.stack(targets)
 
 
 def _harmless(free: jax.Array) -> jax.Array:

@@ -118,11 +118,11 @@ def test_score_of_any_grid(batch):
     assert legal.all()
     for puzzle, right, tried, paid in zip(puzzles, states.right, tries, reward, strict=True):
         grid = tried[:n, :n].tolist()
-        across = [pair[0][0] == pair[1][0] for pair in puzzle.smaller]
-        assert sum(across) == (right > 0).sum()
+        across = np.array([pair[0][0] == pair[1][0] for pair in puzzle.smaller], bool)
+        assert across.sum() == (right > 0).sum()
         obeyed = np.array(puzzle.obeyed(grid))
         share = np.mean(puzzle.full_groups(grid)) * np.mean(puzzle.kept(grid))
-        for way in (np.array(across), ~np.array(across)):
+        for way in (across, ~across):
             share *= obeyed[way].mean() if way.any() else 1
         assert paid == pytest.approx(1 if puzzle.solved(grid) else share / 2, abs=1e-6)
         assert (paid == 1) == puzzle.solved(grid)

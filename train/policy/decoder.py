@@ -99,8 +99,8 @@ class Decoder(nnx.Module):
 
         Args:
             deepstack: float[L', B, T, D], added to the hidden states after layers 0..L'-1.
-            mask: bool[B, T, T], who of these tokens sees which. None: a token sees those before it in its
-                row, which is all a right-padded batch needs.
+            mask: bool[B, T, T], who of these tokens sees which; without a tail none may see a later one.
+                None: a token sees those before it in its row, which is all a right-padded batch needs.
             cache: earlier tokens; all of these see them.
             tail: tokens after those, with room for these T. None: there are none.
             apart: the layers and the cache once more, as `cut` gives them, for a tail made with them.
@@ -139,7 +139,8 @@ class Decoder(nnx.Module):
             segments = [(k, v, here(own))]
             if xs.cache is not None and before is not None:
                 segments = [(*xs.cache, before), *segments]
-            x = xs.params.finish(x, attend(q, segments))
+            mix = attend if xs.tail is not None or only is not None else attend_in_blocks
+            x = xs.params.finish(x, mix(q, segments))
             if deepstack is not None and levels:
                 added = deepstack[jnp.minimum(xs.index, levels - 1)]
                 x += jnp.where(xs.index < levels, here(added), 0.0)
@@ -273,6 +274,23 @@ def attend(q: jax.Array, segments: Sequence[tuple[jax.Array, jax.Array, jax.Arra
         for part, (_, v, _) in zip(jnp.split(weights, ends, axis=-1), segments, strict=True)
     )
     return jnp.asarray(mixed).reshape(q.shape)
+
+
+def attend_in_blocks(q: jax.Array, segments: Sequence[tuple[jax.Array, jax.Array, jax.Array]]) -> jax.Array:
+    """`attend` where the last segment are the queries' own tokens, which see none after them: the queries in
+    turn by blocks, each over the keys up to its end, so that most of the empty half is not computed."""
+    *whole, (k, v, bias) = segments
+    steps = q.shape[-2]
+    size = max(-(-steps // BLOCKS), SMALLEST_BLOCK)
+    mixed = []
+    for start in range(0, steps, size):
+        end = min(start + size, steps)
+        own = (k[:, :, :end], v[:, :, :end], bias[..., start:end, :end])
+        mixed.append(attend(q[..., start:end, :], [*whole, own]))
+    return jnp.concatenate(mixed, axis=-2)
+
+
+BLOCKS, SMALLEST_BLOCK = 4, 64
 
 
 def mrope(positions: jax.Array, c: TextConfig) -> Rope:
