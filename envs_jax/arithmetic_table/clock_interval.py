@@ -12,8 +12,8 @@ from jaxenv import text
 from jaxenv.answers import Numbers
 from jaxenv.environment import Environment
 from jaxenv.harness import Texts
-from jaxenv.render import palette
 from jaxenv.render.pieces.clocks import DIALS, RADIUS
+from jaxenv.render.shading import blend, shade
 from jaxenv.render.tiles import paint
 from jaxenv.scoring import score
 from jaxenv.text import Text
@@ -22,7 +22,6 @@ ROUND = 720  # minutes of the hour hand's way round
 UNITS = np.array([15, 5, 1], np.int32)
 # The hands: steps of the way round, length and half the width in radii, colour.
 HANDS = ((ROUND, 0.52, 0.05, "sign"), (60, 0.84, 0.026, "blue"))
-SHADES = 16  # of a pixel at the edge of a hand
 FINE = 8  # places a pixel
 
 
@@ -71,7 +70,7 @@ class ClockInterval(Environment):
         at = jnp.arange(canvas) * FINE + FINE // 2
         for (steps, _, width, colour), (tips, lengths) in zip(HANDS, _hands(canvas), strict=True):
             half = round(width * RADIUS * canvas * FINE)
-            shades = []
+            hands = []
             for (x, y), step in zip(DIALS, state.minutes % steps, strict=True):
                 (dx, dy), length = jnp.asarray(tips)[step], jnp.asarray(lengths)[step]
                 right, down = at[None, :] - round(x * canvas * FINE), at[:, None] - round(y * canvas * FINE)
@@ -79,10 +78,9 @@ class ClockInterval(Environment):
                 beside = (along >= -length * half) & (along <= length * length)
                 # The distance from the hand's middle line is across / length.
                 across = jnp.abs(dx * down - dy * right)
-                shade = ((half + FINE // 2) * length - across) * SHADES // (FINE * length)
-                shades.append(jnp.where(beside, jnp.clip(shade, 0, SHADES), 0))
-            shade = jnp.maximum(*shades)[..., None]
-            image = (image * (SHADES - shade) + palette.rgb(colour).astype(np.int32) * shade) // SHADES
+                hand = shade((half + FINE // 2) * length - across, FINE * length)
+                hands.append(jnp.where(beside, hand, 0))
+            image = blend(image, colour, jnp.maximum(*hands))
         return image.astype(jnp.uint8)
 
     def describe(self, state: Times) -> Texts:

@@ -17,13 +17,13 @@ from jaxenv.answers import Numbers
 from jaxenv.environment import Environment
 from jaxenv.harness import Texts
 from jaxenv.render import palette
+from jaxenv.render.shading import SHADES, blend, shade
 from jaxenv.scoring import score
 
 SEGMENTS = np.array([2, 5, 9], np.int32)
 MOST = 9
 LEVELS = 9  # heights at which a line may bend
 APART = 3  # levels at least between the lines where they bend
-SHADES = 16  # of a pixel at the edge of a line
 
 
 @struct.dataclass
@@ -72,8 +72,8 @@ class LineIntersections(Environment):
         lengths = jnp.asarray(_lengths(span))[state.scale, rises]
         image = jnp.broadcast_to(jnp.asarray(palette.rgb("paper"), jnp.int32), (canvas, canvas, 3))
         shades = jax.vmap(_line, (None, 0, 0, None, None))(x, y, lengths, segments, canvas)
-        for shade, colour in zip(shades[..., None], ("red", "blue"), strict=True):
-            image = (image * (SHADES - shade) + palette.rgb(colour).astype(np.int32) * shade) // SHADES
+        for darkest, colour in zip(shades, ("red", "blue"), strict=True):
+            image = blend(image, colour, darkest)
         return image.astype(jnp.uint8)
 
     def describe(self, state: Lines) -> Texts:
@@ -119,15 +119,15 @@ def _line(x: jax.Array, y: jax.Array, lengths: jax.Array, segments: jax.Array, c
     width = canvas // 40
     at = jnp.arange(canvas, dtype=jnp.int32)
 
-    def add(knot: jax.Array, shade: jax.Array) -> jax.Array:
+    def add(knot: jax.Array, darkest: jax.Array) -> jax.Array:
         after = jnp.minimum(knot + 1, MOST)
         dx, dy, length = x[after] - x[knot], y[after] - y[knot], lengths[knot]
         right, down = at[None, :] - x[knot], at[:, None] - y[knot]
         along, across = dx * right + dy * down, jnp.abs(dx * down - dy * right)
         beside = (along >= 0) & (along <= length * length) & (knot < segments)
-        line = ((width + 1) * length - 2 * across) * SHADES // (2 * length)
+        line = shade((width + 1) * length - 2 * across, 2 * length)
         dot = (right**2 + down**2 <= width**2) & (knot <= segments)
-        return jnp.maximum(shade, jnp.where(dot, SHADES, jnp.where(beside, jnp.clip(line, 0, SHADES), 0)))
+        return jnp.maximum(darkest, jnp.where(dot, SHADES, jnp.where(beside, line, 0)))
 
     return jax.lax.fori_loop(0, MOST + 1, add, jnp.zeros((canvas, canvas), jnp.int32))
 

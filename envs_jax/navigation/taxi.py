@@ -83,12 +83,16 @@ class Taxi(TileEnvironment):
         cells = grids.inside(SIDE, side)
         inner = grids.neighbours(cells, False) & cells
         opened = grids.spanning_tree(noise[:2], side) | (inner & (noise[2] < OPEN_SHARE))
-        walls = jnp.where(opened[1], 0, BELOW) + jnp.where(opened[3], 0, RIGHT)
         stands = jnp.where(jnp.arange(STANDS)[:, None] < count, grids.pick(noise[3], cells, STANDS), -1)
         (taxi,) = grids.pick(noise[4], cells, 1)
         passenger = jax.random.randint(who, (), 0, count)
         wish = (passenger + jax.random.randint(where, (), 1, count)) % count
-        return Town(walls.astype(jnp.uint8), taxi, stands.astype(jnp.int8), passenger, wish, side)
+        town = Town(_walls(opened), taxi, stands.astype(jnp.int8), passenger, wish, side)
+        away = _away(town)
+        turns = away[taxi[0], taxi[1]] + 1 + away[stands[wish, 0], stands[wish, 1]] + 1
+        # Seldom the clock would end the shortest drive; that town loses its walls.
+        short = turns <= jnp.asarray(self.max_turns)[scale]
+        return replace(town, walls=jnp.where(short, town.walls, _walls(inner)))
 
     def legal(self, state: Town, action: jax.Array) -> jax.Array:
         """There is someone to take in or a stand to let them out."""
@@ -155,6 +159,11 @@ class Taxi(TileEnvironment):
         move = grids.random_argmin(key, onward[:, state.taxi[0], state.taxi[1]])
         handles = jnp.where(state.passenger == STANDS, DROPOFF, PICKUP)
         return jnp.where(target[state.taxi[0], state.taxi[1]], handles, move).astype(jnp.int32)
+
+
+def _walls(opened: jax.Array) -> jax.Array:
+    """uint8[9, 9]: a cell's walls where the moves down and right, of bool[4, 9, 9], are not open."""
+    return (jnp.where(opened[1], 0, BELOW) + jnp.where(opened[3], 0, RIGHT)).astype(jnp.uint8)
 
 
 def _stand(state: Town, cell: jax.Array) -> jax.Array:

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxenv.render import palette
+from jaxenv.render.shading import blend, shade
 from jaxenv.render.tiles import Brush, layer, paint
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-SHADES = 16  # of a pixel at the edge of a line
 
 
 def draw_graph(edges: jax.Array, which: jax.Array, sizes: tuple[int, ...], canvas: int) -> jax.Array:
@@ -24,20 +24,19 @@ def draw_graph(edges: jax.Array, which: jax.Array, sizes: tuple[int, ...], canva
     at = jnp.arange(canvas, dtype=jnp.int32)
     width = max(canvas // 64, 1)
 
-    def add(pair: jax.Array, shade: jax.Array) -> jax.Array:
-        """The darkest line at each pixel, 0..SHADES, with one more edge."""
+    def add(pair: jax.Array, darkest: jax.Array) -> jax.Array:
+        """The darkest line at each pixel with one more edge."""
         a, b = jnp.asarray(first)[pair], jnp.asarray(last)[pair]
         (x, y), (dx, dy), length = spots[a], spots[b] - spots[a], lengths[pair]
         across = jnp.abs(dx * (at[:, None] - y) - dy * (at[None, :] - x))
         along = dx * (at[None, :] - x) + dy * (at[:, None] - y)
         beside = (along >= 0) & (along <= length * length)
         # The distance from the line is across / length pixels.
-        line = ((width + 1) * length - 2 * across) * SHADES // (2 * length)
-        return jnp.maximum(shade, jnp.where(beside & edges[a, b], jnp.clip(line, 0, SHADES), 0))
+        line = shade((width + 1) * length - 2 * across, 2 * length)
+        return jnp.maximum(darkest, jnp.where(beside & edges[a, b], line, 0))
 
-    shade = jax.lax.fori_loop(0, len(first), add, jnp.zeros((canvas, canvas), jnp.int32))[..., None]
-    paper, ink = palette.rgb("paper").astype(np.int32), palette.rgb("edge").astype(np.int32)
-    lines = (paper * (SHADES - shade) + ink * shade) // SHADES
+    darkest = jax.lax.fori_loop(0, len(first), add, jnp.zeros((canvas, canvas), jnp.int32))
+    lines = blend(palette.rgb("paper").astype(np.int32), "edge", darkest)
     return jnp.where(covered[..., None], discs, lines.astype(jnp.uint8))
 
 

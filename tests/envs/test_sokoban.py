@@ -5,6 +5,7 @@ rules: 400 of each number of boxes, and in the exhaustive run all 2,000.
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import play
 import pytest
@@ -35,6 +36,14 @@ def test_instances_are_whole_unsolved_and_different(batch):
         assert not board.boxes & board.targets or scale > 0
         assert not board.solved()
     assert play.distinct(states) > 1500
+
+
+def test_a_board_without_room_for_its_last_target_is_drawn_once_more():
+    """As this one was: two or three of 10,000 are."""
+    key = jax.random.split(jax.random.key(5), 300)[201]
+    state = jax.jit(ENV.generate)(key, jnp.int32(2))
+    assert (state.targets > 0).all()
+    assert len({tuple(target) for target in state.targets.tolist()}) == BOXES[2]
 
 
 def test_every_single_box_can_be_brought_home(batch):

@@ -80,6 +80,15 @@ def test_every_passenger_can_be_driven_in_time_and_towns_differ(batch):
     assert play.distinct(states) > 1990
 
 
+def test_a_drive_that_the_clock_would_end_finds_no_walls():
+    """In this town it took 43 turns of 42: one of some 100,000 is such."""
+    key = jax.random.split(jax.random.key(0), 10_000)[9909:9910]
+    states = jax.jit(jax.vmap(ENV.generate, (0, None)))(key, jnp.int32(1))
+    (town,) = (Map(words) for words in play.observations(ENV, states))
+    assert not town.below | town.right
+    assert len(town.away(town.taxi)) == 49
+
+
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_turns_follow_the_rules_and_the_expert_takes_a_shortest_way(batch, share):
     _, states, maps = batch
