@@ -305,8 +305,9 @@ def test_lengths_double_to_the_longest() -> None:
     assert dialogue_lengths(100, 16) == (100, 200, 400, 800, 1600)
 
 
-def test_two_steps_without_compiling(talker: Agent) -> None:
-    """The first update is on the policy that played: what it recomputes is what was sampled."""
+def test_steps_without_compiling(talker: Agent) -> None:
+    """The first update is on the policy that played: what it recomputes is what was sampled. So weak a policy
+    seldom does right: there are steps from which nothing can be learnt."""
     learner = tiny.make_learner(talker)
     learner.lengths, learner.most_pictures = CAPACITIES, talker.actor.most_pictures
     trainer = tiny.make_trainer(talker, learner, target_scale=0, minibatches=1)
@@ -315,13 +316,14 @@ def test_two_steps_without_compiling(talker: Agent) -> None:
     trainer.compile(state)
     told = []
     with count_compilations() as compiled:
-        for _ in range(2):
+        while len(told) < 2 or (len(told) < 12 and not any(metrics["grad_norm"] for metrics in told)):
             state, metrics, played = trainer.step(state)
             assert played.lengths.max() > 1
             told.append(metrics)
+    learnt = [metrics for metrics in told if metrics["grad_norm"] > 0]
     assert all(math.isfinite(value) for metrics in told for value in metrics.values())
-    assert told[0]["grad_norm"] > 0
-    assert told[0]["log_ratio"] < 1e-4
+    assert learnt
+    assert learnt[0]["log_ratio"] < 1e-4
     assert not compiled
     assert any(
         (a != b).any() for a, b in zip(*map(jax.tree.leaves, (before, state.learner.params)), strict=True)

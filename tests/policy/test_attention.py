@@ -32,8 +32,9 @@ def test_blocks_give_what_the_whole_square_gives(steps: int) -> None:
         mixed = mix(q, segments)
         return (mixed * weights).sum(), mixed
 
-    grad = lambda mix: jax.grad(lambda q, kv: run(mix, q, kv), (0, 1), has_aux=True)(q, kv)  # noqa: E731
-    for whole, blocks in zip(*map(jax.tree.leaves, (grad(attend), grad(attend_in_blocks))), strict=True):
+    gradient = jax.jit(jax.grad(run, (1, 2), has_aux=True), static_argnums=0)
+    both = (jax.tree.leaves(gradient(mix, q, kv)) for mix in (attend, attend_in_blocks))
+    for whole, blocks in zip(*both, strict=True):
         np.testing.assert_allclose(blocks, whole, atol=2e-5)
 
 
