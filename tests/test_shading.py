@@ -1,6 +1,7 @@
 """Shades without a division are those with it."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxenv.render.shading import SHADES, blend, shade
@@ -23,8 +24,8 @@ def test_beyond_that_a_shade_is_one_too_much_at_most() -> None:
 
 
 def test_a_full_shade_is_the_colour_and_none_the_picture() -> None:
-    image = np.full((2, 2, 3), 200, np.int32)
-    thick = np.array([[0, SHADES], [0, SHADES // 2]])
+    image = jnp.full((2, 2, 3), 200, jnp.int32)
+    thick = jnp.array([[0, SHADES], [0, SHADES // 2]])
     mixed = np.asarray(blend(image, "red", thick))
     np.testing.assert_array_equal(mixed[:, 0], image[:, 0])
     assert (mixed[0, 1] != mixed[1, 1]).any()

@@ -36,7 +36,7 @@ def draw_graph(edges: jax.Array, which: jax.Array, sizes: tuple[int, ...], canva
         return jnp.maximum(darkest, jnp.where(beside & edges[a, b], line, 0))
 
     darkest = jax.lax.fori_loop(0, len(first), add, jnp.zeros((canvas, canvas), jnp.int32))
-    lines = blend(palette.rgb("paper").astype(np.int32), "edge", darkest)
+    lines = blend(jnp.asarray(palette.rgb("paper"), jnp.int32), "edge", darkest)
     return jnp.where(covered[..., None], discs, lines.astype(jnp.uint8))
 
 
