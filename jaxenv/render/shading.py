@@ -20,7 +20,7 @@ def shade(covered: jax.Array, whole: jax.Array) -> jax.Array:
     return jnp.clip(covered, 0, whole) * SHADES * reciprocal >> _BITS
 
 
-def blend(image: jax.Array, colour: str, shade: jax.Array) -> jax.Array:
-    """int32[H, W, 3] with the colour laid over it, as thick as shade int32[H, W] in 0..SHADES."""
-    thick = shade[..., None]
+def blend(image: jax.Array, colour: str, shades: jax.Array) -> jax.Array:
+    """int32[H, W, 3] with the colour laid over it, as thick as shades int32[H, W] in 0..SHADES."""
+    thick = shades[..., None]
     return (image * (SHADES - thick) + palette.rgb(colour).astype(np.int32) * thick) // SHADES

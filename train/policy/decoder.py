@@ -139,7 +139,7 @@ class Decoder(nnx.Module):
             segments = [(k, v, here(own))]
             if xs.cache is not None and before is not None:
                 segments = [(*xs.cache, before), *segments]
-            mix = attend if xs.tail is not None or only is not None else attend_in_blocks
+            mix = attend_in_blocks if xs.tail is None and only is None else attend
             x = xs.params.finish(x, mix(q, segments))
             if deepstack is not None and levels:
                 added = deepstack[jnp.minimum(xs.index, levels - 1)]
