@@ -7,7 +7,8 @@ import pytest
 import tiny
 
 from train import small
-from train.agent import POOL_POLICY, SMALL_POLICY, Agent
+from train.agent import POOL_POLICY, SMALL_POLICY, Agent, policy_for
+from train.grpo import GRPOConfig
 from train.policy.config import read_config
 from train.policy.weights import load_policy
 
@@ -73,3 +74,12 @@ def test_the_shipped_policies_are_small_and_described(folder: Path) -> None:
     assert len((folder / "README.md").read_text()) > 300
     loads_with_transformers(folder)
     load_policy(folder)
+
+
+def test_a_set_is_trained_from_a_policy_that_has_seen_it() -> None:
+    for env_set in ("core12", "maze_2d", "core12,-sokoban"):
+        assert policy_for(env_set) == SMALL_POLICY
+    for env_set in ("aes30", "core12,tsp"):
+        assert policy_for(env_set) == POOL_POLICY
+    assert GRPOConfig(env_set="core12").start == str(SMALL_POLICY)
+    assert GRPOConfig(env_set="core12", model="mine").start == "mine"

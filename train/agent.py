@@ -39,6 +39,12 @@ Context = Literal["turn", "conversation"]
 """What a reply goes on from: this turn alone, or all that was said in the episode."""
 
 
+def policy_for(env_set: str) -> Path:
+    """The small policy that ships with the project to be trained on a set of environments."""
+    seen = set(jaxenv.env_set("core12"))
+    return SMALL_POLICY if seen.issuperset(jaxenv.env_set(env_set)) else POOL_POLICY
+
+
 def make_agent(
     model: str | Path,
     env_set: str,

@@ -18,7 +18,7 @@ import jaxenv
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
 from jaxenv.selection import cosines
-from train.agent import SMALL_POLICY, Agent, Observation, make_agent
+from train.agent import Agent, Observation, make_agent, policy_for
 from train.annotation.figures import heatmaps
 from train.cli import run
 from train.experience import CreditConfig, make_experience
@@ -61,8 +61,9 @@ class ConflictConfig:
     env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""
-    model: str = str(SMALL_POLICY)
-    """Checkpoint directory of the policy, or a model's id on the Hugging Face Hub."""
+    model: str | None = None
+    """Checkpoint directory of the policy, or a model's id on the Hugging Face Hub; by default one that
+    ships with the project: train/policies/small for core12 and its parts, train/policies/pool for others."""
     observations: tuple[Observation, ...] = ("text", "pixels")
     """What the policy is shown, a heat map each: the board in words, the picture, or both."""
     episodes: int = 32
@@ -94,7 +95,7 @@ def main(config: ConflictConfig) -> None:
 def _cosines(config: ConflictConfig, observation: Observation) -> np.ndarray:
     """float64[E, E] of the policy's gradients when it is shown this."""
     agent = make_agent(
-        config.model,
+        config.model or policy_for(config.env_set),
         config.env_set,
         config.episodes,
         config.canvas,

@@ -13,7 +13,7 @@ import jaxenv
 from jaxenv.answers import Moves, Word
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
-from train.agent import SMALL_POLICY, Agent, Context, Observation, make_agent
+from train.agent import Agent, Context, Observation, make_agent, policy_for
 from train.baselines import best_fixed_answers
 from train.cli import run
 from train.policy.weights import LoadConfig, Params
@@ -158,8 +158,9 @@ def _answers(agent: Agent, rollouts: list[Rollout]) -> list[dict[str, int]]:
 class EvaluateConfig:
     """Which policy, on what."""
 
-    model: str = str(SMALL_POLICY)
-    """Checkpoint directory, or a model's id on the Hugging Face Hub."""
+    model: str | None = None
+    """Checkpoint directory, or a model's id on the Hugging Face Hub; by default one that
+    ships with the project: train/policies/small for core12 and its parts, train/policies/pool for others."""
     env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""
@@ -192,7 +193,7 @@ def main(config: EvaluateConfig) -> None:
     """Plays fresh instances greedily, sampled and blind, and prints the success of each environment."""
     check_levels(config.env_set, config.harness, config.scale)
     agent = make_agent(
-        config.model,
+        config.model or policy_for(config.env_set),
         config.env_set,
         config.slots,
         config.canvas,

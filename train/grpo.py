@@ -20,7 +20,7 @@ from jaxenv.curriculum import HDCConfig, ScalingInter
 from jaxenv.environment import Environment
 from jaxenv.mixture import Mixture
 from train import checkpoints, evaluate, plan, plots, run_config
-from train.agent import SMALL_POLICY, Agent, Context, Observation, make_agent
+from train.agent import Agent, Context, Observation, make_agent, policy_for
 from train.cli import run
 from train.compilation import count_compilations
 from train.experience import CreditConfig
@@ -47,9 +47,9 @@ class GRPOConfig:
     env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""
-    model: str = str(SMALL_POLICY)
-    """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default the small
-    policy that ships with the project."""
+    model: str | None = None
+    """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default one that
+    ships with the project: train/policies/small for core12 and its parts, train/policies/pool for others."""
     observation: Observation = "pixels"
     """What stays when the harness has taken all texts away: the picture, the board in words, or both. Models
     without a vision tower need text."""
@@ -152,6 +152,11 @@ class GRPOConfig:
         return ScalingInter(self.horizons, self.horizon_steps) if self.horizons else None
 
     @property
+    def start(self) -> str:
+        """The model, with what is left to the default decided."""
+        return self.model or str(policy_for(self.env_set))
+
+    @property
     def groups_of_each(self) -> int:
         """Groups of each environment in a step, with what is left to the default decided."""
         return self.groups or min(4, max(1, 60 // len(jaxenv.env_set(self.env_set))))
@@ -191,7 +196,7 @@ def run_one(config: GRPOConfig, new: bool, folder: Path) -> None:
         agent, config.seed, config.eval_episodes, config.eval_harness, config.eval_scale
     )
     if new:  # only now, so that a config with a mistake leaves no run behind
-        run_config.write_config(config)
+        run_config.write_config(dataclasses.replace(config, model=config.start))
     state, done = train(config, trainer, folder)
     trained = agent.policy._replace(params=trainer.learner.policy_params(state.learner))
     save_policy(trained, config.out / "policy", source=agent.directory)
@@ -212,7 +217,7 @@ def show_plan(config: GRPOConfig) -> None:
         config.rounds if env.single_turn else max(env.max_turns[: config.target_scale + 1]) for env in envs
     ]
     answered = sum(turns) * config.slots
-    policy = read_config(checkpoint_directory(config.model))
+    policy = read_config(checkpoint_directory(config.start))
     sizes = plan.Sizes(
         prompt=longest_prompt(config, envs, policy),
         canvas=None if config.observation == "text" else config.canvas,
@@ -227,7 +232,7 @@ def longest_prompt(config: GRPOConfig, envs: list[Environment], policy: PolicyCo
     """Tokens that the longest prompt is padded to, from the tokenizer alone where the flags do not say it."""
     if config.actor.prompt_buckets:
         return max(config.actor.prompt_buckets)
-    directory, pictured = checkpoint_directory(config.model), config.observation != "text"
+    directory, pictured = checkpoint_directory(config.start), config.observation != "text"
     chat = Chat(directory, policy, config.canvas, pictured, config.actor.prefix)
     mixture = Mixture(envs, config.slots, board=config.observation != "pixels")
     return prompt_buckets(chat, mixture, config.target_scale, memory=config.memory)[-1]
@@ -235,7 +240,7 @@ def longest_prompt(config: GRPOConfig, envs: list[Environment], policy: PolicyCo
 
 def agent_of(config: GRPOConfig) -> Agent:
     return make_agent(
-        config.model,
+        config.start,
         config.env_set,
         config.slots,
         config.canvas,
@@ -251,7 +256,7 @@ def agent_of(config: GRPOConfig) -> Agent:
 
 def load_config(config: GRPOConfig) -> LoadConfig:
     """How the policy is held, with what is left to the defaults decided."""
-    directory = checkpoint_directory(config.model)
+    directory = checkpoint_directory(config.start)
     return LoadConfig(
         what_learns(directory, config.lora_rank, config.freeze_vision), config.compute, config.lora_rank
     )

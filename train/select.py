@@ -16,7 +16,7 @@ import jaxenv
 from jaxenv.abilities import definitions
 from jaxenv.environment import Environment, Level
 from jaxenv.selection import Selection, SelectionConfig, check_k, cosines, select, similarity, spread
-from train.agent import SMALL_POLICY, Agent, Observation, make_agent
+from train.agent import POOL_POLICY, Agent, Observation, make_agent
 from train.annotation import chat_annotator, measured
 from train.annotation.chat_annotator import AnnotatorConfig
 from train.annotation.figures import ability_graph, coverage_curves, heatmaps
@@ -48,7 +48,7 @@ class SelectConfig:
     core abilities, and its gradients are taken and nothing is played."""
     annotator: Literal["trace", "llm"] = "trace"
     """Who says which abilities an episode exercised: the environments, or a model at --llm.endpoint.url."""
-    model: str = str(SMALL_POLICY)
+    model: str = str(POOL_POLICY)
     """The weak policy: checkpoint directory, or a model's id on the Hugging Face Hub. The strong one is the
     environments' experts."""
     trajectories: int = 20
