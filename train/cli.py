@@ -11,7 +11,7 @@ from typing import TypeVar
 import tyro
 
 from train.checkpoints import CheckpointError
-from train.compilation import use_persistent_cache
+from train.compilation import collect_rarely, use_persistent_cache
 from train.policy.errors import PolicyError
 
 Config = TypeVar("Config")
@@ -19,6 +19,7 @@ Config = TypeVar("Config")
 
 def run(main: Callable[[Config], None], config: type[Config]) -> None:
     """Parses the command line into `config` and calls `main` with it."""
+    collect_rarely()
     use_persistent_cache()
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
