@@ -32,8 +32,8 @@ def prompt(task: str, rules: str, texts: Texts, harness: jax.Array, board: bool 
         ("Hint: ", texts.hint, harness < 3),
         ("Rules: ", text.encode(rules), harness < 4),
     )
-    shown = [
-        text.when(kept & (body.length > 0), text.concat(text.encode("\n" + title), body))
-        for title, body, kept in sections
-    ]
-    return text.concat(text.encode(task), *shown)
+    parts = [text.encode(task)]
+    for title, body, kept in sections:
+        shown = kept & (body.length > 0)
+        parts += [text.when(shown, text.encode("\n" + title)), text.when(shown, body)]
+    return text.concat(*parts)

@@ -5,8 +5,7 @@ branch for every slot.) Types compile apart from each other, so changing one lea
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +15,7 @@ from flax import struct
 
 from jaxenv import answers, text
 from jaxenv.environment import Environment, Episode, Level, Params
-from jaxenv.quick_compile import quick_jit
+from jaxenv.quick_compile import compile_side_by_side, quick_jit
 from jaxenv.text import Text
 
 REPLY_CAPACITY = 256  # at least, in bytes: some room for words before an answer
@@ -78,17 +77,19 @@ class Mixture:
         own = [max(env.max_turns) for env in self.envs]
         return max(min(int(limit) or most, most) for limit, most in zip(max_turns, own, strict=True))
 
-    def compile(self, keys: jax.Array, level: Level, max_turns: jax.Array) -> None:
-        """Compiles every type in parallel threads; arguments as in `reset` and `step`."""
+    def compile(self) -> None:
+        """Compiles every type, side by side."""
+        compile_side_by_side(self._lowered())
+
+    def _lowered(self) -> Iterator[jax.stages.Lowered]:
+        shape = (len(self.envs), self.slots)
+        keys, zeros = jax.random.split(jax.random.key(0), shape), jnp.zeros(shape, jnp.int32)
         reply = text.encode_batch([""] * self.slots, self.reply_capacity)
-
-        def compile_one(e: int) -> None:
-            episodes = self._reset[e](keys, level)
-            jax.block_until_ready(self._step[e](keys, episodes, reply, max_turns))
-            jax.block_until_ready(self._view[e](episodes))
-
-        with ThreadPoolExecutor() as threads:
-            list(threads.map(compile_one, range(len(self.envs))))
+        for reset, step, view in zip(self._reset, self._step, self._view, strict=True):
+            begun = reset.lower(keys, Level(zeros, zeros))
+            yield begun
+            yield step.lower(keys, begun.out_info, reply, zeros[:, 0])
+            yield view.lower(begun.out_info)
 
     def reset(self, keys: jax.Array, level: Level) -> tuple[View, Groups]:
         """Fresh episodes from keys key[E, slots] and level leaves int32[E, slots]. Equal keys and scales

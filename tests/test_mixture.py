@@ -11,6 +11,7 @@ from toy import Countdown
 from jaxenv import text
 from jaxenv.environment import Level, Params
 from jaxenv.mixture import Mixture
+from train.compilation import count_compilations
 
 
 class Longer(Countdown):
@@ -129,14 +130,15 @@ def test_a_limit_never_lengthens_an_episode(mixture: Mixture):
 
 def test_nothing_is_compiled_after_compile():
     mixture = Mixture(ENVS, SLOTS, reply_capacity=32)
-    mixture.compile(keys(0), LEVEL, NO_LIMIT)
-    programs = lambda: [f._cache_size() for f in (*mixture._reset, *mixture._step, *mixture._view)]  # noqa: E731
-    assert programs() == [1] * 6
-    episodes = mixture.reset(keys(1), LEVEL)[1]
-    other = Level(LEVEL.scale, jnp.zeros_like(LEVEL.scale))
-    for level in (LEVEL, other):
-        episodes = mixture.reset(keys(1), level)[1]
-        for turn in range(2):
-            limits = jnp.array([turn, 2], jnp.int32)
-            _, episodes, _ = mixture.step(keys(turn), episodes, replies(["down"] * mixture.size), limits)
-    assert programs() == [1] * 6
+    mixture.compile()
+    levels = LEVEL, Level(LEVEL.scale, jnp.zeros_like(LEVEL.scale))
+    turns = [(keys(turn), jnp.array([turn, 2], jnp.int32)) for turn in range(2)]
+    said = replies(["down"] * mixture.size)
+    with count_compilations() as compiled:
+        for level in levels:
+            _, episodes = mixture.reset(turns[1][0], level)
+            for turn_keys, limits in turns:
+                _, episodes, _ = mixture.step(turn_keys, episodes, said, limits)
+    assert not compiled
+    programs = (*mixture._reset, *mixture._step, *mixture._view)
+    assert [program._cache_size() for program in programs] == [1] * 6

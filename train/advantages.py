@@ -1,11 +1,14 @@
 """Group-relative advantages (GRPO, arXiv:2402.03300, section 4.1)."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 
 SAME = 1e-6  # rewards closer than this are equal: float32 noise must not become an advantage
 
 
+@jax.jit
 def mixed_groups(rewards: jax.Array, valid: jax.Array | None = None) -> jax.Array:
     """Which groups carry a learning signal: their valid rewards (float32[G, K]) differ. Returns bool[G]."""
     valid = jnp.ones_like(rewards, bool) if valid is None else valid
@@ -14,6 +17,7 @@ def mixed_groups(rewards: jax.Array, valid: jax.Array | None = None) -> jax.Arra
     return highest - lowest >= SAME
 
 
+@partial(jax.jit, static_argnames="pooled")
 def group_advantages(
     rewards: jax.Array, valid: jax.Array | None = None, eps: float = 1e-6, pooled: bool = False
 ) -> jax.Array:

@@ -3,7 +3,7 @@
 Imitation is the special case of advantage 1 on the expert's answers with no sampling policy to compare to.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,8 +14,8 @@ import numpy as np
 import optax
 from flax import nnx
 
+from jaxenv.quick_compile import compile_side_by_side
 from train.batches import Dialogue, Pack, PackedBatch, bucket, packed_batch, split_answers
-from train.compilation import in_threads
 from train.losses import grpo_loss, token_statistics
 from train.policy.model import Model
 from train.policy.sharding import commit, constrain_parameters, everywhere, on, replicate
@@ -154,21 +154,19 @@ class Learner:
         return max(1, self.config.micro_tokens // length)
 
     def compile(self, state: LearnerState, picture: jax.ShapeDtypeStruct | None) -> None:
-        """Compiles the update for packs of every length, side by side, on empty batches; `picture` is the
-        shape and type of what is shown of a picture, None where none is."""
-
-        total = self._nothing(state)
-        batches = [self._batch([], length, picture) for length in self.lengths]
-
-        def compile_one(batch: PackedBatch) -> None:
-            with on(self.mesh):
-                self.accumulate.lower(*self._arguments(state, total, batch, 1.0, False)).compile()
-
-        in_threads([partial(compile_one, batch) for batch in batches])
-        for batch in batches:  # one after another: side by side they would need the memory of all
-            total = self._add(state, total, batch, 1.0, False)
+        """Compiles the update for packs of every length, side by side; `picture` is the shape and type of
+        what is shown of a picture, None where none is."""
         with on(self.mesh):
-            jax.block_until_ready(self.apply(state, total[0], total[1]["loss"]))
+            compile_side_by_side(self._lowered(state, picture))
+
+    def _lowered(
+        self, state: LearnerState, picture: jax.ShapeDtypeStruct | None
+    ) -> Iterator[jax.stages.Lowered]:
+        total = self._nothing(state)
+        for length in self.lengths:
+            batch = self._batch([], length, picture)
+            yield self.accumulate.lower(*self._arguments(state, total, batch, 1.0, False))
+        yield self.apply.lower(state, total[0], total[1]["loss"])
 
     def _nothing(self, state: LearnerState) -> "_Total":
         with on(self.mesh):

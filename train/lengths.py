@@ -38,7 +38,7 @@ def prompt_buckets(
         scales = np.broadcast_to(np.minimum(own, scale)[:, None], shape)
         return Level(jnp.full(shape, harness, jnp.int32), jnp.asarray(scales, jnp.int32))
 
-    mixture.compile(keys, level(0, 0), jnp.zeros(len(mixture.envs), jnp.int32))
+    mixture.compile()
     longest = np.zeros((NUM_HARNESS_LEVELS, len(mixture.envs)), int)
     for harness in range(NUM_HARNESS_LEVELS):
         for scale in range(min(largest_scale, own.max()) + 1):

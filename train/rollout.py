@@ -8,16 +8,17 @@ environments, levels and episode lengths.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from jaxenv import text
 from jaxenv.mixture import Groups, Mixture, View
+from jaxenv.quick_compile import compile_side_by_side
 from train.batches import NO_PICTURES, bucket, empty_pictures, prompt_batch
 from train.compilation import in_threads
 from train.dialogues import Dialogues, enlarge
@@ -161,8 +162,10 @@ class Actor:
         """Compiles what is sampled with for every prompt bucket, side by side."""
         if self.eyes is not None:
             self.eyes.compile(params)
-        compile_one = self._compile_conversation if self.capacities else self._compile_turn
-        in_threads(partial(compile_one, params, length) for length in self.buckets)
+        if self.capacities:
+            in_threads(partial(self._compile_conversation, params, length) for length in self.buckets)
+        else:
+            compile_side_by_side(self._lowered(params))
 
     @property
     def most_turns(self) -> int:
@@ -175,10 +178,11 @@ class Actor:
         shortest = min(len(chat.head), len(chat.between)) + len(chat.tail) + 1  # of a turn
         return min(self.most_turns, max(length // shortest, 1)) if self.capacities else 1
 
-    def _compile_turn(self, params: Params, length: int) -> None:
+    def _lowered(self, params: Params) -> Iterator[jax.stages.Lowered]:
         keys = jax.random.split(jax.random.key(0), self.config.rows)
-        prompt = self._nothing(self.config.prompts, length)
-        jax.block_until_ready(self._generate(params, prompt, [], keys, 1.0))
+        for length in self.buckets:
+            prompt = self._nothing(self.config.prompts, length)
+            yield self._generate(params, prompt, [], keys, 1.0, generate_jit.lower)
 
     def _compile_conversation(self, params: Params, length: int) -> None:
         """With caches as large as conversations get whose turns read at most `length` tokens."""
@@ -314,12 +318,19 @@ class Actor:
         return calls
 
     def _generate(
-        self, params: Params, prompt: Prompt, source: list[int], keys: jax.Array, temperature: float
-    ) -> Completion:
+        self,
+        params: Params,
+        prompt: Prompt,
+        source: list[int],
+        keys: jax.Array,
+        temperature: float,
+        generate: Callable[..., Any] = generate_jit,
+    ) -> Any:
+        """A `Completion`, or what else `generate`, which is `generate_jit` or its `lower`, gives."""
         sources = np.array(source + [-1] * (self.config.rows - len(source)), np.int32)
         given = replicate(self.mesh, (prompt, sources, keys))
         with on(self.mesh):
-            return generate_jit(
+            return generate(
                 self.graphdef,
                 params,
                 *given,

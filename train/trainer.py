@@ -13,7 +13,6 @@ from jaxenv import answers, curriculum
 from jaxenv.curriculum import Frontier, HDCConfig, ScalingInter
 from jaxenv.environment import Level
 from train.agent import Agent
-from train.compilation import in_threads
 from train.experience import CreditConfig, Experience, make_experience
 from train.learner import Learner, LearnerState
 from train.rollout import Actor, Rollout, join
@@ -81,16 +80,11 @@ class Trainer:
 
     def compile(self, state: TrainState) -> None:
         """Compiles everything a step can need: the large programs side by side, the small ones by a turn."""
-        reset_keys, level = self._by_round(self._sample(state.frontier, state.key), 0)
-        agent, one = self.agent, jnp.ones(len(self.agent.names), jnp.int32)
-        in_threads(
-            [
-                lambda: agent.mixture.compile(reset_keys, level, one),
-                lambda: agent.actor.compile(self.learner.policy_params(state.learner)),
-                lambda: self.learner.compile(state.learner, agent.actor.picture),
-            ]
-        )
-        rollout, experience, level = self._play(state, one)
+        agent = self.agent
+        agent.mixture.compile()
+        agent.actor.compile(self.learner.policy_params(state.learner))
+        self.learner.compile(state.learner, agent.actor.picture)
+        rollout, experience, level = self._play(state, jnp.ones(len(agent.names), jnp.int32))
         self._metrics(rollout, experience, self._advance(state.frontier, level, rollout))
 
     def _max_turns(self, step: int) -> jax.Array:
