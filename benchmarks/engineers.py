@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import tyro
 
 from benchmarks.comparison import over_seeds, show_table
 from train import engineer
-from train.compilation import use_persistent_cache
+from train.cli import run
 from train.engineer import EngineerConfig
 from train.engineering import archive
 from train.engineering.records import Cell, Outcome, tally
@@ -50,7 +49,7 @@ class Trained:
 
 
 def main(config: ComparisonConfig) -> None:
-    """Makes the runs, then prints the table and writes it as comparison.md and comparison.json."""
+    """Trains under several engineers over seeds and writes the table as comparison.md and comparison.json."""
     names = list(dict.fromkeys((BASELINE, *config.engineers)))
     runs: dict[str, list[Trained]] = {name: [] for name in names}
     for seed in config.seeds:
@@ -105,5 +104,4 @@ def row(name: str, runs: list[Trained], baseline: list[Trained]) -> list[str]:
 
 
 if __name__ == "__main__":
-    use_persistent_cache()
-    main(tyro.cli(ComparisonConfig, description=__doc__))
+    run(main, ComparisonConfig)

@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 import jax
 import numpy as np
-import tyro
 
 import jaxenv
 from benchmarks.comparison import over_seeds, show_table
-from train import evaluate, grpo
+from train import cli, evaluate, grpo
 from train.agent import POOL_POLICY
-from train.compilation import use_persistent_cache
 from train.grpo import GRPOConfig
 from train.policy.weights import Params, load_policy
 from train.report import read_metrics
@@ -94,7 +92,7 @@ class Examination:
 
 
 def main(config: ComparisonConfig) -> None:
-    """Makes the runs, then prints the table and writes it as comparison.md and comparison.json."""
+    """Trains on several sets, over seeds, and writes the table as comparison.md and comparison.json."""
     lines, told, unseen = [], {}, Examination(config, config.held_out)
     for name in config.sets:
         seen, steps = Examination(config, name), steps_of(config, name)
@@ -142,5 +140,4 @@ def cells(before: tuple[Score, Score], after: list[tuple[Score, Score]]) -> list
 
 
 if __name__ == "__main__":
-    use_persistent_cache()
-    main(tyro.cli(ComparisonConfig, description=__doc__))
+    cli.run(main, ComparisonConfig)
