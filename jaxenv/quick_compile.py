@@ -30,5 +30,4 @@ def compile_side_by_side(lowered: Iterable[jax.stages.Lowered]) -> None:
     Python's lock, for which several threads that trace would only fight. Calls of the functions that were
     lowered, with arguments like those, then find them compiled."""
     with ThreadPoolExecutor() as threads:
-        for compiled in threads.map(lambda program: program.compile(), lowered):
-            del compiled
+        list(threads.map(lambda program: program.compile(), lowered))
