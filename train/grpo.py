@@ -309,7 +309,7 @@ def train(config: GRPOConfig, trainer: Trainer, folder: Path) -> tuple[TrainStat
     with (
         StopRequest() as stop,
         MetricsLog(config.out, first) as log,
-        (config.out / "timing.jsonl").open("a") as timing,
+        (config.out / "timing.jsonl").open("a", buffering=1) as timing,
         StepProgress(config.steps, first) as progress,
     ):
         for number in range(first + 1, config.steps + 1):
