@@ -46,7 +46,7 @@ def policy_for(env_set: str) -> Path:
 
 
 def make_agent(
-    model: str | Path,
+    model: str | Path | None,
     env_set: str,
     slots: int,
     canvas: int,
@@ -59,17 +59,17 @@ def make_agent(
     memory: int = 0,
     mixture_type: type[Mixture] = Mixture,
 ) -> Agent:
-    """Loads a checkpoint directory, or the model of that id on the Hugging Face Hub, onto a mesh such as
-    `data=2,fsdp=4` or one device, and makes `slots` episodes of every environment of the set, to be played at
-    the scales 0..largest_scale. In the context of a turn the prompt names the answers of the last `memory`
-    turns."""
+    """Loads a checkpoint directory, the model of that id on the Hugging Face Hub, or by default the small
+    policy for the set, onto a mesh such as `data=2,fsdp=4` or one device, and makes `slots` episodes of every
+    environment of the set, to be played at the scales 0..largest_scale. In the context of a turn the prompt
+    names the answers of the last `memory` turns."""
     conversation = context == "conversation"
     if memory < 0 or (memory and conversation):
         raise ValueError(f"memory: {memory} is not 0, in a conversation, or more, where a turn stands alone")
     names = jaxenv.env_set(env_set)
     envs = [jaxenv.make(name, canvas=canvas)[0] for name in names]
     mixture = mixture_type(envs, slots, board=observation != "pixels")
-    directory = checkpoint_directory(model)
+    directory = checkpoint_directory(model or policy_for(env_set))
     policy = load_policy(directory, load, make_mesh(mesh))
     chat = Chat(directory, policy.config, canvas, observation != "text", config.prefix)
     buckets = config.prompt_buckets or prompt_buckets(chat, mixture, largest_scale, conversation, memory)

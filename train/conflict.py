@@ -18,7 +18,7 @@ import jaxenv
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
 from jaxenv.selection import cosines
-from train.agent import Agent, Observation, make_agent, policy_for
+from train.agent import Agent, Observation, make_agent
 from train.annotation.figures import heatmaps
 from train.cli import run
 from train.experience import CreditConfig, make_experience
@@ -95,7 +95,7 @@ def main(config: ConflictConfig) -> None:
 def _cosines(config: ConflictConfig, observation: Observation) -> np.ndarray:
     """float64[E, E] of the policy's gradients when it is shown this."""
     agent = make_agent(
-        config.model or policy_for(config.env_set),
+        config.model,
         config.env_set,
         config.episodes,
         config.canvas,

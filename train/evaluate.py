@@ -13,7 +13,7 @@ import jaxenv
 from jaxenv.answers import Moves, Word
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
-from train.agent import Agent, Context, Observation, make_agent, policy_for
+from train.agent import Agent, Context, Observation, make_agent
 from train.baselines import best_fixed_answers
 from train.cli import run
 from train.policy.weights import LoadConfig, Params
@@ -193,7 +193,7 @@ def main(config: EvaluateConfig) -> None:
     """Plays fresh instances greedily, sampled and blind, and prints the success of each environment."""
     check_levels(config.env_set, config.harness, config.scale)
     agent = make_agent(
-        config.model or policy_for(config.env_set),
+        config.model,
         config.env_set,
         config.slots,
         config.canvas,
