@@ -77,7 +77,7 @@ def _prompts(agent: Agent) -> list[PromptRow]:
 
 def _ours(agent: Agent, rows: list[PromptRow], new_tokens: int) -> Callable[[], np.ndarray]:
     vocabulary = agent.policy.config.text.vocab_size
-    prompt = prompt_batch(rows, NO_PICTURES, len(rows), max(map(len, rows)))
+    prompt = prompt_batch(rows, NO_PICTURES, len(rows), max(map(len, rows)), agent.chat.shared)
     call = partial(
         generate_jit,
         agent.policy.graphdef,

@@ -132,7 +132,7 @@ class Ours:
         done = generate_jit(
             self.agent.policy.graphdef,
             self.learner.policy_params(self.state),
-            prompt_batch(prompts, NO_PICTURES, len(prompts), self.longest),
+            prompt_batch(prompts, NO_PICTURES, len(prompts), self.longest, self.agent.chat.shared),
             self.source,
             jax.random.split(key, len(self.source)),
             max_new_tokens=self.job.new_tokens,

@@ -105,9 +105,11 @@ def empty_pictures(picture: jax.ShapeDtypeStruct | None, count: int = 0) -> np.n
     return NO_PICTURES if picture is None else np.zeros((count, *picture.shape), picture.dtype)
 
 
-def prompt_batch(rows: Sequence[PromptRow], shown: np.ndarray, size: int, length: int) -> Prompt:
+def prompt_batch(
+    rows: Sequence[PromptRow], shown: np.ndarray, size: int, length: int, shared: int = 0
+) -> Prompt:
     """`size` right-padded prompts of `length` tokens; those beyond the rows given are empty. `shown` is what
-    is shown of their pictures [rows, ...], or NO_PICTURES."""
+    is shown of their pictures [rows, ...], or NO_PICTURES. All begin with the same `shared` tokens."""
     tokens = np.zeros((size, length), np.int32)
     positions = np.zeros((3, size, length), np.int32)
     slots = np.full((size, length), -1, np.int32)
@@ -122,7 +124,7 @@ def prompt_batch(rows: Sequence[PromptRow], shown: np.ndarray, size: int, length
         pictures = np.zeros((size, *shown.shape[1:]), shown.dtype)
         pictures[: len(rows)] = shown
     arrays = (tokens, positions, slots, lengths, following, pictures)
-    return Prompt(*map(jnp.asarray, arrays))
+    return Prompt(*map(jnp.asarray, arrays), shared=shared)
 
 
 def packed_batch(

@@ -104,6 +104,7 @@ class Actor:
         self.buckets = tuple(buckets)
         self.memory = memory
         self.capacities = tuple(capacities)
+        self.shared = 0 if self.capacities else chat.shared
         self.mesh = policy.mesh
         self.allowed, self.stop = chat.allowed, chat.stop
         self.eyes = Eyes(policy, mixture.envs[0].canvas, config.prompts) if chat.grids else None
@@ -198,7 +199,7 @@ class Actor:
 
     def _nothing(self, rows: int, length: int) -> Prompt:
         """So many empty prompts."""
-        return prompt_batch([], empty_pictures(self.picture), rows, length)
+        return prompt_batch([], empty_pictures(self.picture), rows, length, self.shared)
 
     def _show(self, params: Params, pixels: np.ndarray) -> np.ndarray:
         """What the policy is shown of these pictures."""
@@ -278,7 +279,8 @@ class Actor:
         for call in self._calls(prompts, rows):
             length = bucket(len(prompts[call.prompts[0]]), self.buckets)
             shown = self._show(params, pixels[[rows[i][0] for i in call.prompts]])
-            batch = prompt_batch([prompts[i] for i in call.prompts], shown, self.config.prompts, length)
+            these = [prompts[i] for i in call.prompts]
+            batch = prompt_batch(these, shown, self.config.prompts, length, self.shared)
             padded = np.resize(call.rows, self.config.rows)
             answers = self._generate(params, batch, call.source, keys[padded], temperature)
             pending.append((call, shown, answers))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from train.policy import decoder
-from train.policy.decoder import attend, attend_in_blocks
+from train.policy.decoder import Segment, attend, attend_in_blocks
 
 ROWS, KEY_HEADS, GROUPS, SIZE, EARLIER = 2, 2, 3, 8, 5
 
@@ -28,7 +28,7 @@ def test_blocks_give_what_the_whole_square_gives(steps: int) -> None:
     weights = jax.random.normal(next(keys), q.shape)
 
     def run(mix, q, kv):
-        segments = [(*kv[0], bias(filled)), (*kv[1], bias(seen))]
+        segments = [Segment(k, v, bias(mask)) for (k, v), mask in zip(kv, (filled, seen), strict=True)]
         mixed = mix(q, segments)
         return (mixed * weights).sum(), mixed
 
@@ -38,12 +38,18 @@ def test_blocks_give_what_the_whole_square_gives(steps: int) -> None:
         np.testing.assert_allclose(blocks, whole, atol=2e-5)
 
 
+def test_keys_may_lie_either_way() -> None:
+    q, k, v = (jax.random.normal(key, (2, 2, 3, 7, 8)) for key in jax.random.split(jax.random.key(0), 3))
+    k, v, whole = k[:, :, 0], v[:, :, 0], jnp.zeros((1, 1, 1, 7, 7))
+    upright = attend(q, [Segment(k.swapaxes(2, 3), v, whole, upright=True)])
+    np.testing.assert_allclose(upright, attend(q, [Segment(k, v, whole)]), atol=1e-6)
+
+
 def test_a_long_prompt_is_cut_into_so_many_blocks() -> None:
     q = jnp.zeros((1, 1, 1, 1030, 4))
     k = jnp.zeros((1, 1, 1030, 4))
-    program = jax.make_jaxpr(lambda q, k: attend_in_blocks(q, [(k, k, jnp.zeros((1, 1, 1, 1030, 1030)))]))(
-        q, k
-    )
+    square = jnp.zeros((1, 1, 1, 1030, 1030))
+    program = jax.make_jaxpr(lambda q, k: attend_in_blocks(q, [Segment(k, k, square)]))(q, k)
     products = [eq for eq in program.eqns if eq.primitive.name == "dot_general"]
     assert len(products) == 2 * decoder.BLOCKS
     squares = sum(eq.outvars[0].aval.size for eq in products[::2])

@@ -202,6 +202,30 @@ def test_rows_share_the_reading_of_a_prompt() -> None:
         np.testing.assert_allclose(shared.logprobs[row], alone.logprobs[i], atol=1e-5)
 
 
+@pytest.mark.parametrize("pictured", [True, False])
+def test_what_all_prompts_begin_with_is_read_once(pictured: bool) -> None:
+    """The same tokens in front of every prompt, and the replies are the same, read once or by every row."""
+    p, front = prompt(), 5
+    if not pictured:
+        p = p.replace(image_slots=jnp.full_like(p.image_slots, -1), pictures=p.pictures[:0])
+    asked = p.lengths > 0
+    whole = p.replace(
+        tokens=jnp.pad(p.tokens, ((0, 0), (front, 0)), constant_values=21),
+        positions=jnp.concatenate(
+            [jnp.broadcast_to(jnp.arange(front), (3, 5, front)), p.positions + front], axis=2
+        ),
+        image_slots=jnp.pad(p.image_slots, ((0, 0), (front, 0)), constant_values=-1),
+        lengths=jnp.where(asked, p.lengths + front, 0),
+        next_position=p.next_position + front,
+    )
+    apart = sample(whole, keys())
+    assert not np.array_equal(apart.tokens, sample(p, keys()).tokens)  # what stands there is read
+    together = sample(whole.replace(shared=front), keys())
+    np.testing.assert_array_equal(together.tokens, apart.tokens)
+    np.testing.assert_allclose(together.logprobs, apart.logprobs, atol=1e-5)
+    np.testing.assert_array_equal(together.lengths, apart.lengths)
+
+
 def test_one_compile_for_many_calls(caplog: pytest.LogCaptureFixture) -> None:
     sample(prompt(), keys())
     with jax.log_compiles(), caplog.at_level("WARNING"):

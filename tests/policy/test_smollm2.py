@@ -51,10 +51,11 @@ def test_prompts_are_the_tokens_of_the_template(chat: Chat) -> None:
 def test_greedy_replies_are_those_of_transformers(policy: Policy, chat: Chat) -> None:
     rows = chat.prompts([golden["prompt"] for golden in GOLDEN])
     length = max(map(len, rows))
+    assert chat.shared > 20  # the system's message, read once for all
     done = generate_jit(
         policy.graphdef,
         policy.params,
-        prompt_batch(rows, NO_PICTURES, len(rows), length),
+        prompt_batch(rows, NO_PICTURES, len(rows), length, chat.shared),
         np.arange(len(rows), dtype=np.int32),
         jax.random.split(jax.random.key(0), len(rows)),
         max_new_tokens=NEW_TOKENS,

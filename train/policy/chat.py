@@ -23,6 +23,7 @@ from train.policy.errors import PolicyError
 from train.policy.positions import mrope_positions
 
 PLACEHOLDER, REPLY = "TEXT-GOES-HERE", "REPLY-GOES-HERE"
+WORTH_SHARING = 16  # tokens
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,13 @@ class Chat:
         special = self._mask(config, self.tokenizer.convert_tokens_to_ids(self.tokenizer.all_special_tokens))
         known = np.arange(config.text.vocab_size) < len(self.tokenizer)
         self.allowed = known & (~special | self.stop)
+
+    @property
+    def shared(self) -> int:
+        """Tokens before any picture that all prompts begin with; 0 where so few that to read them once for
+        all would take longer."""
+        before = len(self.head) if not self.grids else int(np.argmax(self.head.image_slots >= 0))
+        return before if before >= WORTH_SHARING else 0
 
     def prompts(self, texts: Sequence[str]) -> list[PromptRow]:
         """A user's turn of a text, after the picture if there is one, up to where the assistant speaks."""

@@ -43,6 +43,19 @@ class KVCache(struct.PyTreeNode):
         """The cache of rows of which the first lengths[b] tokens of the tail count."""
         return cls(_stacked(tail.keys), _stacked(tail.values), lengths)
 
+    def repeat(self, rows: int) -> "KVCache":
+        """The cache of one row, for so many."""
+        keys, values = (jnp.repeat(old, rows, axis=1) for old in (self.keys, self.values))
+        return KVCache(keys, values, jnp.repeat(self.lengths, rows))
+
+    def followed_by(self, tail: Tail, counts: jax.Array) -> "KVCache":
+        """What `absorb` does, where no row has a free slot: the tail's become new slots."""
+        keys, values = (
+            jnp.concatenate([old, _stacked(fresh)], axis=3)
+            for old, fresh in ((self.keys, tail.keys), (self.values, tail.values))
+        )
+        return KVCache(keys, values, self.lengths + counts)
+
     def grow(self, slots: int) -> "KVCache":
         """The same cache with `slots` more free slots in every row."""
         pad = [(0, 0)] * 3 + [(0, slots), (0, 0)]
@@ -61,6 +74,15 @@ class KVCache(struct.PyTreeNode):
             return old.at[:, rows, :, at].set(moved, mode="drop", unique_indices=True)
 
         return KVCache(write(self.keys, tail.keys), write(self.values, tail.values), self.lengths + counts)
+
+
+class Segment(NamedTuple):
+    """Tokens that queries attend to, and how much: the bias broadcasts to [B, K, G, T, S]."""
+
+    keys: jax.Array  # [B, K, S, Dh], or [B, K, Dh, S] where they are upright
+    values: jax.Array  # [B, K, S, Dh]
+    bias: jax.Array
+    upright: bool = False
 
 
 class Rope(NamedTuple):
@@ -136,9 +158,10 @@ class Decoder(nnx.Module):
                     jax.lax.dynamic_update_slice_in_dim(old, new, used, axis=2)
                     for old, new in zip(xs.tail, (k, v), strict=True)
                 )
-            segments = [(k, v, here(own))]
+            segments = [Segment(k, v, here(own))]
             if xs.cache is not None and before is not None:
-                segments = [(*xs.cache, before), *segments]
+                earlier = Segment(xs.cache[0], xs.cache[1], before, upright=apart is not None)
+                segments = [earlier, *segments]
             mix = attend_in_blocks if xs.tail is None and only is None else attend
             x = xs.params.finish(x, mix(q, segments))
             if deepstack is not None and levels:
@@ -171,7 +194,7 @@ class Decoder(nnx.Module):
             return None
         indices = range(self.config.num_hidden_layers)
         layers = tuple(jax.tree.map(lambda leaf: leaf[i], self.layers) for i in indices)  # noqa: B023
-        return Apart(layers, tuple((cache.keys[i], cache.values[i]) for i in indices))
+        return Apart(layers, tuple((cache.keys[i].swapaxes(2, 3), cache.values[i]) for i in indices))
 
     def new_tail(self, rows: int, slots: int, like: KVCache, apart: "Apart | None") -> Tail:
         """An empty tail for rows that have a cache like this."""
@@ -192,7 +215,7 @@ class Apart(NamedTuple):
     layer's kernels and keys out of them at every step, which takes longer than the step's arithmetic."""
 
     layers: "tuple[Layer, ...]"
-    cache: tuple[_KeysAndValues, ...]
+    cache: tuple[_KeysAndValues, ...]  # the keys [B, K, Dh, S], as the product with one query wants them
 
 
 class _Slice(NamedTuple):
@@ -256,36 +279,36 @@ class Layer(nnx.Module):
         return x + self.down(jax.nn.silu(self.gate(h)) * self.up(h))
 
 
-def attend(q: jax.Array, segments: Sequence[tuple[jax.Array, jax.Array, jax.Array]]) -> jax.Array:
-    """Softmax attention of q [B, K, G, T, Dh] over all segments together: keys and values [B, K, S, Dh] each
-    with a bias that broadcasts to [B, K, G, T, S]; shape of q."""
+def attend(q: jax.Array, segments: Sequence[Segment]) -> jax.Array:
+    """Softmax attention of q [B, K, G, T, Dh] over all segments together; shape of q."""
     rows, key_heads, groups, steps, size = q.shape
     folded = q.reshape(rows, key_heads, groups * steps, size)
 
-    def score(k: jax.Array, bias: jax.Array) -> jax.Array:
-        scores = jnp.einsum("bkqd,bksd->bkqs", folded, k, preferred_element_type=jnp.float32) * size**-0.5
-        return scores.reshape(rows, key_heads, groups, steps, -1) + bias
+    def score(segment: Segment) -> jax.Array:
+        product = "bkqd,bkds->bkqs" if segment.upright else "bkqd,bksd->bkqs"
+        scores = jnp.einsum(product, folded, segment.keys, preferred_element_type=jnp.float32) * size**-0.5
+        return scores.reshape(rows, key_heads, groups, steps, -1) + segment.bias
 
-    scores = jnp.concatenate([score(k, bias) for k, _, bias in segments], axis=-1)
+    scores = jnp.concatenate([score(segment) for segment in segments], axis=-1)
     weights = jax.nn.softmax(scores, axis=-1).reshape(rows, key_heads, groups * steps, -1)
-    ends = np.cumsum([v.shape[2] for _, v, _ in segments])[:-1]
+    ends = np.cumsum([segment.values.shape[2] for segment in segments])[:-1]
     mixed = sum(
-        jnp.einsum("bkqs,bksd->bkqd", part.astype(v.dtype), v)
-        for part, (_, v, _) in zip(jnp.split(weights, ends, axis=-1), segments, strict=True)
+        jnp.einsum("bkqs,bksd->bkqd", part.astype(segment.values.dtype), segment.values)
+        for part, segment in zip(jnp.split(weights, ends, axis=-1), segments, strict=True)
     )
     return jnp.asarray(mixed).reshape(q.shape)
 
 
-def attend_in_blocks(q: jax.Array, segments: Sequence[tuple[jax.Array, jax.Array, jax.Array]]) -> jax.Array:
+def attend_in_blocks(q: jax.Array, segments: Sequence[Segment]) -> jax.Array:
     """`attend` where the last segment are the queries' own tokens, which see none after them: the queries in
     turn by blocks, each over the keys up to its end, so that most of the empty half is not computed."""
-    *whole, (k, v, bias) = segments
+    *whole, (k, v, bias, _) = segments
     steps = q.shape[-2]
     size = max(-(-steps // BLOCKS), SMALLEST_BLOCK)
     mixed = []
     for start in range(0, steps, size):
         end = min(start + size, steps)
-        own = (k[:, :, :end], v[:, :, :end], bias[..., start:end, :end])
+        own = Segment(k[:, :, :end], v[:, :, :end], bias[..., start:end, :end])
         mixed.append(attend(q[..., start:end, :], [*whole, own]))
     return jnp.concatenate(mixed, axis=-2)
 

@@ -21,7 +21,10 @@ from train.policy.sharding import everywhere
 
 
 class Prompt(struct.PyTreeNode):
-    """B right-padded prompts and the N pictures they show. A prompt of length 0 is padding."""
+    """B right-padded prompts and the N pictures they show. A prompt of length 0 is padding.
+
+    All begin with the same `shared` tokens, none of them a picture's, which are then read once for all.
+    """
 
     tokens: jax.Array  # int32[B, P]
     positions: jax.Array  # int32[3, B, P]
@@ -29,6 +32,9 @@ class Prompt(struct.PyTreeNode):
     lengths: jax.Array  # int32[B]
     next_position: jax.Array  # int32[B], where the first sampled token stands
     pictures: jax.Array  # what `Model.see` takes, of N pictures; rows may share them, N may be 0
+    shared: int = struct.field(
+        pytree_node=False, kw_only=True, default=0
+    )  # 0 in a turn that goes on from a cache
 
 
 class Completion(NamedTuple):
@@ -126,16 +132,29 @@ converse_jit = jax.jit(
 
 def _read(model: Model, prompt: Prompt, cache: KVCache | None) -> tuple[jax.Array, KVCache]:
     """Logits [B, vocabulary] after each prompt's last token, and the cache with the prompts in it."""
+    rest = slice(prompt.shared, None)
+    lengths = jnp.maximum(prompt.lengths - prompt.shared, 0)
+    start = _read_start(model, prompt) if prompt.shared else None
     hidden, tail = model(
-        prompt.tokens,
-        prompt.positions,
+        prompt.tokens[:, rest],
+        prompt.positions[:, :, rest],
         visual=model.see(prompt.pictures),
-        image_slots=prompt.image_slots,
-        cache=cache,
-        only=jnp.maximum(prompt.lengths - 1, 0),
+        image_slots=prompt.image_slots[:, rest],
+        cache=cache if start is None else start,
+        only=jnp.maximum(lengths - 1, 0),
     )
-    read = KVCache.of(tail, prompt.lengths) if cache is None else cache.absorb(tail, prompt.lengths)
+    if start is not None:
+        read = start.followed_by(tail, lengths)
+    else:
+        read = KVCache.of(tail, lengths) if cache is None else cache.absorb(tail, lengths)
     return model.logits(hidden[:, 0]), read
+
+
+def _read_start(model: Model, prompt: Prompt) -> KVCache:
+    """A full cache of B rows that holds what all prompts begin with."""
+    start = slice(prompt.shared)
+    _, tail = model(prompt.tokens[:1, start], prompt.positions[:, :1, start])
+    return KVCache.of(tail, jnp.array([prompt.shared])).repeat(len(prompt.lengths))
 
 
 def _say(
