@@ -15,6 +15,7 @@ import numpy as np
 
 import jaxenv
 from benchmarks.comparison import over_seeds, show_table
+from jaxenv.curriculum import HDCConfig
 from train import cli, evaluate, grpo
 from train.agent import POOL_POLICY
 from train.grpo import GRPOConfig
@@ -45,10 +46,9 @@ class ComparisonConfig:
     out: Path = Path("runs/environment_sets")
     """Directory of the runs and of the table."""
     run: GRPOConfig = field(
-        default_factory=lambda: GRPOConfig(model=str(POOL_POLICY), learning_rate=1e-4, horizons=(12,))
+        default_factory=lambda: GRPOConfig(model=str(POOL_POLICY), horizons=(12,), hdc=HDCConfig(window=128))
     )
-    """Of every run, but for what is compared. The pool's policy imitated until its step size was small; at
-    twice this one it forgets more than it learns."""
+    """Of every run, but for what is compared."""
 
     def __post_init__(self) -> None:
         for name in self.sets:

@@ -15,8 +15,9 @@ from train.rollout import Actor
 from train.turns import ActorConfig
 
 POLICIES = Path(__file__).parent / "policies"
-SMALL_POLICY = POLICIES / "small"  # has seen core12
-POOL_POLICY = POLICIES / "pool"  # has seen all but mapf
+SMALL_POLICY = POLICIES / "small"  # to be trained on core12
+AES30_POLICY = POLICIES / "aes30"  # to be trained on aes30
+POOL_POLICY = POLICIES / "pool"  # has seen all but mapf, for longer
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,11 @@ Context = Literal["turn", "conversation"]
 
 def policy_for(env_set: str) -> Path:
     """The small policy that ships with the project to be trained on a set of environments."""
-    seen = set(jaxenv.env_set("core12"))
-    return SMALL_POLICY if seen.issuperset(jaxenv.env_set(env_set)) else POOL_POLICY
+    wanted = set(jaxenv.env_set(env_set))
+    for named, policy in (("core12", SMALL_POLICY), ("aes30", AES30_POLICY)):
+        if wanted <= set(jaxenv.env_set(named)):
+            return policy
+    return POOL_POLICY
 
 
 def make_agent(

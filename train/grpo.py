@@ -1,4 +1,4 @@
-"""Reinforcement learning on environments: `python -m train.grpo --env-set core12`."""
+"""Reinforcement learning on environments: `python -m train.grpo --env-set aes30`."""
 
 import dataclasses
 import io
@@ -44,12 +44,12 @@ from train.turns import ActorConfig
 class GRPOConfig:
     """A training run."""
 
-    env_set: str = "core12"
+    env_set: str = "aes30"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""
     model: str | None = None
     """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default one that
-    ships with the project: train/policies/small for core12 and its parts, train/policies/pool for others."""
+    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, pool for others."""
     observation: Observation = "pixels"
     """What stays when the harness has taken all texts away: the picture, the board in words, or both. Models
     without a vision tower need text."""
@@ -58,7 +58,7 @@ class GRPOConfig:
     picture in every turn, of which nothing is read twice, and learns from it as one row."""
     memory: int = 0
     """Turns whose answers the prompt names, each with whether it was rejected, in the context of a turn."""
-    steps: int = 56
+    steps: int = 32
     """Training steps."""
     out: Path = Path("runs/grpo")
     """Directory of the run; it must not hold another run."""
@@ -84,13 +84,13 @@ class GRPOConfig:
     rounds: int = 2
     """Rounds of a step: the first plays every environment, the others only those of a single turn, whose
     episodes cost one answer."""
-    eval_episodes: int = 64
+    eval_episodes: int = 32
     """Fresh instances of each environment in the table at the end; 0 leaves the table out."""
     eval_harness: tuple[int, ...] = (0, 4)
     """Harness levels of the evaluation, in turn: 0 shows all texts, 4 only the picture and the task."""
     eval_scale: tuple[int, ...] = (0,)
     """Scales of the evaluation, in turn."""
-    learning_rate: float = 2e-4
+    learning_rate: float = 1e-4
     """Step size of Adam after the warm-up; from there it falls in a line to a tenth at the last step."""
     warmup_steps: int = 5
     """Steps over which the step size rises from 0."""
@@ -127,7 +127,7 @@ class GRPOConfig:
     actor: ActorConfig = field(default_factory=ActorConfig)
     learner: LearnerConfig = field(default_factory=LearnerConfig)
     credit: CreditConfig = field(default_factory=CreditConfig)
-    hdc: HDCConfig = field(default_factory=lambda: HDCConfig(window=128))
+    hdc: HDCConfig = field(default_factory=lambda: HDCConfig(window=64))
 
     def __post_init__(self) -> None:
         for name in (
