@@ -13,6 +13,7 @@ from jaxenv import answers
 from train.agent import Agent, make_agent
 from train.batches import Answer, Pack
 from train.compilation import count_compilations
+from train.policy import chat
 from train.rollout import Actor, Rollout, Turn
 
 OWN = jnp.zeros(2, jnp.int32)  # the environments' own turn limits
@@ -140,6 +141,18 @@ def test_sharing_prompts_does_not_matter(agent: Agent) -> None:
     few = jnp.array([2, 0], jnp.int32)
     narrow = Actor(agent.policy, agent.chat, agent.mixture, replace(tiny.ACTOR, rows=1, prompts=1), (160,))
     same_turns(play(agent, turns=few, same=tiny.GROUP), play(agent, turns=few, same=tiny.GROUP, actor=narrow))
+
+
+def test_reading_once_what_all_prompts_begin_with_does_not_matter(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The few tokens before the picture, that are not worth it otherwise."""
+    assert agent.actor.shared == 0
+    monkeypatch.setattr(chat, "WORTH_SHARING", 1)
+    once = Actor(agent.policy, agent.chat, agent.mixture, tiny.ACTOR, agent.actor.buckets)
+    assert once.shared == agent.chat.head.image_slots.tolist().index(0) > 0
+    few = jnp.array([2, 0], jnp.int32)
+    same_turns(play(agent, turns=few, same=tiny.GROUP), play(agent, turns=few, same=tiny.GROUP, actor=once))
 
 
 def test_a_greedy_policy_is_asked_once_about_what_it_sees(agent: Agent, asked) -> None:
