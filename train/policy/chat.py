@@ -99,8 +99,8 @@ class Chat:
 
     @property
     def shared(self) -> int:
-        """Tokens before any picture that all prompts begin with; 0 where so few that to read them once for
-        all would take longer."""
+        """Tokens before any picture that all prompts begin with; 0 where so few that they are not worth a
+        reading of their own."""
         before = len(self.head) if not self.grids else int(np.argmax(self.head.image_slots >= 0))
         return before if before >= WORTH_SHARING else 0
 

@@ -23,7 +23,8 @@ from train.policy.sharding import everywhere
 class Prompt(struct.PyTreeNode):
     """B right-padded prompts and the N pictures they show. A prompt of length 0 is padding.
 
-    All begin with the same `shared` tokens, none of them a picture's, which are then read once for all.
+    All begin with the same `shared` tokens, none of them a picture's, which are then read once for all. In a
+    turn that goes on from a cache there are none.
     """
 
     tokens: jax.Array  # int32[B, P]
@@ -32,9 +33,7 @@ class Prompt(struct.PyTreeNode):
     lengths: jax.Array  # int32[B]
     next_position: jax.Array  # int32[B], where the first sampled token stands
     pictures: jax.Array  # what `Model.see` takes, of N pictures; rows may share them, N may be 0
-    shared: int = struct.field(
-        pytree_node=False, kw_only=True, default=0
-    )  # 0 in a turn that goes on from a cache
+    shared: int = struct.field(pytree_node=False, kw_only=True, default=0)
 
 
 class Completion(NamedTuple):
@@ -132,21 +131,23 @@ converse_jit = jax.jit(
 
 def _read(model: Model, prompt: Prompt, cache: KVCache | None) -> tuple[jax.Array, KVCache]:
     """Logits [B, vocabulary] after each prompt's last token, and the cache with the prompts in it."""
+    earlier = _read_start(model, prompt) if prompt.shared else cache
     rest = slice(prompt.shared, None)
     lengths = jnp.maximum(prompt.lengths - prompt.shared, 0)
-    start = _read_start(model, prompt) if prompt.shared else None
     hidden, tail = model(
         prompt.tokens[:, rest],
         prompt.positions[:, :, rest],
         visual=model.see(prompt.pictures),
         image_slots=prompt.image_slots[:, rest],
-        cache=cache if start is None else start,
+        cache=earlier,
         only=jnp.maximum(lengths - 1, 0),
     )
-    if start is not None:
-        read = start.followed_by(tail, lengths)
+    if earlier is None:
+        read = KVCache.of(tail, lengths)
+    elif prompt.shared:
+        read = earlier.followed_by(tail, lengths)
     else:
-        read = KVCache.of(tail, lengths) if cache is None else cache.absorb(tail, lengths)
+        read = earlier.absorb(tail, lengths)
     return model.logits(hidden[:, 0]), read
 
 
