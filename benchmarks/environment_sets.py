@@ -15,9 +15,8 @@ import numpy as np
 
 import jaxenv
 from benchmarks.comparison import over_seeds, show_table
-from jaxenv.curriculum import HDCConfig
 from train import cli, evaluate, grpo
-from train.agent import POOL_POLICY
+from train.agent import NOVICE_POLICY
 from train.grpo import GRPOConfig
 from train.policy.weights import Params, load_policy
 from train.report import read_metrics
@@ -45,9 +44,7 @@ class ComparisonConfig:
     """Instances of each environment that a policy is scored on."""
     out: Path = Path("runs/environment_sets")
     """Directory of the runs and of the table."""
-    run: GRPOConfig = field(
-        default_factory=lambda: GRPOConfig(model=str(POOL_POLICY), horizons=(12,), hdc=HDCConfig(window=128))
-    )
+    run: GRPOConfig = field(default_factory=lambda: GRPOConfig(model=str(NOVICE_POLICY), horizons=(12,)))
     """Of every run, but for what is compared."""
 
     def __post_init__(self) -> None:

@@ -15,7 +15,15 @@ import jaxenv
 from jaxenv.selection import cosines
 from train import conflict
 from train.agent import Agent
-from train.conflict import ConflictConfig, GradientConfig, by_environment, environment_gradients, project
+from train.conflict import (
+    ConflictConfig,
+    GradientConfig,
+    by_environment,
+    environment_gradients,
+    project,
+    round_gradients,
+    signal_to_noise,
+)
 from train.learner import Learner
 
 CONFIG = GradientConfig(group_size=tiny.GROUP, rounds=1, dimensions=0, seed=2)
@@ -35,12 +43,25 @@ def test_every_environment_has_a_gradient_of_its_own(agent: Agent, whole: np.nda
 
 
 def test_rounds_are_averaged_and_each_counts(agent: Agent, learner: Learner, whole: np.ndarray) -> None:
-    two = environment_gradients(agent, learner, replace(CONFIG, rounds=2))
-    assert not np.allclose(two, whole)
-    other = 2 * two - whole  # the gradient of the second round alone: no group's returns may differ in one
-    assert (np.linalg.norm(other, axis=1) > 0).any()
-    again = environment_gradients(agent, learner, CONFIG)
-    assert np.array_equal(again, whole)
+    two = replace(CONFIG, rounds=2)
+    first, second = round_gradients(agent, learner, two)
+    assert np.array_equal(first, whole)
+    assert (np.linalg.norm(second, axis=1) > 0).any()  # no group's returns may differ in one
+    assert not np.allclose(second, first)
+    np.testing.assert_allclose(environment_gradients(agent, learner, two), (first + second) / 2, atol=1e-7)
+
+
+def test_signal_to_noise_is_without_bias() -> None:
+    rng = np.random.default_rng(0)
+    signal = rng.normal(size=1000)
+    signal *= 5 / np.linalg.norm(signal)  # 25 over the noise's 1000 * 0.1 = 100
+    told = [signal_to_noise(signal + rng.normal(0, 0.1**0.5, (4, 1000))) for _ in range(200)]
+    assert np.mean(told) == pytest.approx(0.25, abs=0.01)
+    noise = [signal_to_noise(rng.normal(size=(4, 1000))) for _ in range(200)]
+    assert np.mean(noise) == pytest.approx(0, abs=0.005)
+    assert signal_to_noise(np.stack([signal, -signal, signal])) < 0
+    assert np.isnan(signal_to_noise(signal[None]))
+    assert np.isnan(signal_to_noise(np.zeros((4, 10))))
 
 
 def test_a_rollout_is_parted_by_environment(agent: Agent) -> None:

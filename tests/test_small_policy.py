@@ -7,10 +7,12 @@ import pytest
 import tiny
 
 from train import small
-from train.agent import AES30_POLICY, POOL_POLICY, SMALL_POLICY, Agent, policy_for
+from train.agent import AES30_POLICY, NOVICE_POLICY, POOL_POLICY, SMALL_POLICY, Agent, policy_for
 from train.grpo import GRPOConfig
 from train.policy.config import read_config
 from train.policy.weights import load_policy
+
+SHIPPED = (SMALL_POLICY, AES30_POLICY, NOVICE_POLICY, POOL_POLICY)
 
 
 def loads_with_transformers(folder: Path) -> None:
@@ -68,7 +70,7 @@ def test_a_seed_makes_the_same_policy(random_model: Path, tmp_path: Path) -> Non
         assert (tmp_path / file.name).read_bytes() == file.read_bytes(), file.name
 
 
-@pytest.mark.parametrize("folder", [SMALL_POLICY, AES30_POLICY, POOL_POLICY], ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
 def test_the_shipped_policies_are_small_and_described(folder: Path) -> None:
     assert sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) < 10e6
     assert len((folder / "README.md").read_text()) > 300
@@ -82,6 +84,6 @@ def test_a_set_is_trained_from_a_policy_that_has_seen_it() -> None:
     for env_set in ("aes30", "wordle", "addition_table,wordle"):
         assert policy_for(env_set) == AES30_POLICY
     for env_set in ("tsp", "core12,tsp", "all,-mapf"):
-        assert policy_for(env_set) == POOL_POLICY
+        assert policy_for(env_set) == NOVICE_POLICY
     assert GRPOConfig(env_set="core12").start == str(SMALL_POLICY)
     assert GRPOConfig(env_set="core12", model="mine").start == "mine"

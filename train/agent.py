@@ -17,7 +17,8 @@ from train.turns import ActorConfig
 POLICIES = Path(__file__).parent / "policies"
 SMALL_POLICY = POLICIES / "small"  # to be trained on core12
 AES30_POLICY = POLICIES / "aes30"  # to be trained on aes30
-POOL_POLICY = POLICIES / "pool"  # has seen all but mapf, for longer
+NOVICE_POLICY = POLICIES / "novice"  # to be trained on other sets: has seen all but mapf, not for long
+POOL_POLICY = POLICIES / "pool"  # plays best, and is hard to train: has seen all but mapf for longest
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def policy_for(env_set: str) -> Path:
     for named, policy in (("core12", SMALL_POLICY), ("aes30", AES30_POLICY)):
         if wanted <= set(jaxenv.env_set(named)):
             return policy
-    return POOL_POLICY
+    return NOVICE_POLICY
 
 
 def make_agent(

@@ -63,7 +63,7 @@ class ConflictConfig:
     out: all,-core12."""
     model: str | None = None
     """Checkpoint directory of the policy, or a model's id on the Hugging Face Hub; by default one that
-    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, pool for others."""
+    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, novice for others."""
     observations: tuple[Observation, ...] = ("text", "pixels")
     """What the policy is shown, a heat map each: the board in words, the picture, or both."""
     episodes: int = 32
@@ -83,17 +83,19 @@ class ConflictConfig:
 def main(config: ConflictConfig) -> None:
     """Compares how environments pull a policy when it sees pictures and when it reads the same boards."""
     names = jaxenv.env_set(config.env_set)
-    agree = {each: _cosines(config, each) for each in config.observations}
+    gradients = {each: _gradients(config, each) for each in config.observations}
+    agree = {each: cosines(rounds.mean(axis=0)) for each, rounds in gradients.items()}
+    signal = {each: signal_to_noise(rounds.mean(axis=1)) for each, rounds in gradients.items()}
     config.out.mkdir(parents=True, exist_ok=True)
     told = {"names": names} | {each: cosine.round(6).tolist() for each, cosine in agree.items()}
     (config.out / "cosines.json").write_text(json.dumps(told) + "\n")
     heatmaps(agree, names, config.out / "gradients.png")
-    _show(names, agree)
+    _show(names, agree, signal)
     print(f"pictures: {config.out / 'gradients.png'}")
 
 
-def _cosines(config: ConflictConfig, observation: Observation) -> np.ndarray:
-    """float64[E, E] of the policy's gradients when it is shown this."""
+def _gradients(config: ConflictConfig, observation: Observation) -> np.ndarray:
+    """`round_gradients` of the policy when it is shown this."""
     agent = make_agent(
         config.model,
         config.env_set,
@@ -104,11 +106,24 @@ def _cosines(config: ConflictConfig, observation: Observation) -> np.ndarray:
         config.gradients.scale,
         LoadConfig("text"),
     )
-    return cosines(environment_gradients(agent, gradient_learner(agent, config.learner), config.gradients))
+    return round_gradients(agent, gradient_learner(agent, config.learner), config.gradients)
 
 
-def _show(names: Sequence[str], agree: dict[str, np.ndarray]) -> None:
-    table = Table("observation", "pairs", "negative", "mean cosine", "least", "between", "without gradient")
+def signal_to_noise(estimates: np.ndarray) -> float:
+    """How much of a gradient can be learnt from: float[R, D] are R independent estimates of it. The squared
+    length of what they have in common over that of the rest of one, both without bias, so that pure noise
+    gives 0 on average, and at times less; nan of a single estimate or of none but zeros."""
+    inner, count = estimates @ estimates.T, len(estimates)
+    if count < 2 or not inner.any():
+        return float("nan")
+    whole = np.trace(inner) / count
+    shared = (inner.sum() - np.trace(inner)) / (count * (count - 1))
+    return float(shared / (whole - shared))
+
+
+def _show(names: Sequence[str], agree: dict[str, np.ndarray], signal: dict[str, float]) -> None:
+    heads = ("signal / noise", "pairs", "negative", "mean cosine", "least", "between", "without gradient")
+    table = Table("observation", *heads)
     for observation, cosine in agree.items():
         moved = np.flatnonzero(cosine.diagonal()).tolist()
         pairs = [(float(cosine[i, j]), f"{names[i]}, {names[j]}") for i, j in combinations(moved, 2)]
@@ -118,7 +133,7 @@ def _show(names: Sequence[str], agree: dict[str, np.ndarray]) -> None:
             shares = [f"{np.mean(values < 0):.0%}", f"{values.mean():+.3f}", f"{least:+.3f}"]
             told = [str(len(pairs)), *shares, between]
         still = [name for n, name in enumerate(names) if n not in moved]
-        table.add_row(observation, *told, ", ".join(still))
+        table.add_row(observation, f"{signal[observation]:.2f}", *told, ", ".join(still))
     Console().print(table)
 
 
@@ -131,21 +146,22 @@ def gradient_learner(agent: Agent, config: LearnerConfig) -> Learner:
 
 
 def environment_gradients(agent: Agent, learner: Learner, config: GradientConfig) -> np.ndarray:
-    """float32[E, D]: for each environment the gradient, by whatever of the agent's policy learns, of GRPO's
-    loss on `rounds` episodes in every slot, the same instance in groups; zeros where no group's returns
-    differ."""
+    """float32[E, D]: the mean over rounds of `round_gradients`."""
+    return round_gradients(agent, learner, config).mean(axis=0)
+
+
+def round_gradients(agent: Agent, learner: Learner, config: GradientConfig) -> np.ndarray:
+    """float32[R, E, D]: in each of `rounds` rounds for each environment the gradient, by whatever of the
+    agent's policy learns, of GRPO's loss on an episode in every slot, the same instance in groups; zeros
+    where no group's returns differ."""
     key, project_key = jax.random.split(jax.random.key(config.seed))
-    rounds = [
-        by_environment(_play(agent, config, jax.random.fold_in(key, r)), agent.mixture.slots)
-        for r in range(config.rounds)
-    ]
     state = learner.init(agent.policy.params)
-    return np.stack(
-        [
-            np.mean([_gradient(learner, state, part, config, project_key) for part in parts], axis=0)
-            for parts in zip(*rounds, strict=True)
-        ]
-    )
+    gradients = []
+    for r in range(config.rounds):
+        played = _play(agent, config, jax.random.fold_in(key, r))
+        parts = by_environment(played, agent.mixture.slots)
+        gradients.append([_gradient(learner, state, part, config, project_key) for part in parts])
+    return np.array(gradients)
 
 
 def _gradient(
