@@ -52,7 +52,7 @@ def same_turns(one: Rollout, other: Rollout) -> None:
 def test_sampled_logprobs_are_those_the_learner_computes(agent: Agent, rollout: Rollout) -> None:
     packs = [Pack(t.prompt, t.pixels, [Answer(t.tokens, t.logprobs, 1.0)]) for t in rollout.turns]
     found = tiny.answer_logprobs(agent, agent.policy.params, packs)
-    assert len(set(rollout.lengths)) > 2  # ragged
+    assert len(set(rollout.lengths)) > 1  # ragged
     for turn, logprobs in zip(rollout.turns, found, strict=True):
         np.testing.assert_allclose(turn.logprobs, logprobs, atol=1e-4)
 

@@ -23,12 +23,19 @@ _NEVER = -1e30  # finite, so that a row that may see nothing gives numbers and n
 class Tail(NamedTuple):
     """Keys and values of the newest tokens, in the same slots for every row: `used` of them are filled.
 
-    By layer: one array [L, B, K, S, Dh], or L arrays [B, K, S, Dh] beside `Apart` layers.
+    By layer: one array [L, B, K, S, Dh] each, or beside `Apart` layers L arrays, the keys [B, K, Dh, S] and
+    the values [B, K, S, Dh].
     """
 
     keys: jax.Array | tuple[jax.Array, ...]
     values: jax.Array | tuple[jax.Array, ...]
     used: jax.Array | int  # int32[]
+
+    def stacked(self) -> "_KeysAndValues":
+        """Keys and values [L, B, K, S, Dh]."""
+        if isinstance(self.keys, tuple) or isinstance(self.values, tuple):
+            return jnp.stack(self.keys).swapaxes(3, 4), jnp.stack(self.values)
+        return self.keys, self.values
 
 
 class KVCache(struct.PyTreeNode):
@@ -41,7 +48,7 @@ class KVCache(struct.PyTreeNode):
     @classmethod
     def of(cls, tail: Tail, lengths: jax.Array) -> "KVCache":
         """The cache of rows of which the first lengths[b] tokens of the tail count."""
-        return cls(_stacked(tail.keys), _stacked(tail.values), lengths)
+        return cls(*tail.stacked(), lengths)
 
     def repeat(self, rows: int) -> "KVCache":
         """The cache of one row, for so many."""
@@ -51,8 +58,8 @@ class KVCache(struct.PyTreeNode):
     def followed_by(self, tail: Tail, counts: jax.Array) -> "KVCache":
         """What `absorb` does, where no row has a free slot: the tail's become new slots."""
         keys, values = (
-            jnp.concatenate([old, _stacked(fresh)], axis=3)
-            for old, fresh in ((self.keys, tail.keys), (self.values, tail.values))
+            jnp.concatenate(both, axis=3)
+            for both in zip((self.keys, self.values), tail.stacked(), strict=True)
         )
         return KVCache(keys, values, self.lengths + counts)
 
@@ -64,16 +71,16 @@ class KVCache(struct.PyTreeNode):
     def absorb(self, tail: Tail, counts: jax.Array) -> "KVCache":
         """With the first counts[b] tokens of the tail behind each row's own. What is past the last slot is
         lost, and never overwrites earlier tokens: `grow` first."""
-        slots = self.keys.shape[3]
-        new = jnp.arange(_stacked(tail.keys).shape[3])
+        slots, (keys, values) = self.keys.shape[3], tail.stacked()
+        new = jnp.arange(keys.shape[3])
         at = jnp.where(new < counts[:, None], self.lengths[:, None] + new, slots)  # [B, S']
         rows = jnp.arange(len(counts))[:, None]
 
-        def write(old: jax.Array, fresh: jax.Array | tuple[jax.Array, ...]) -> jax.Array:
-            moved = _stacked(fresh).transpose(1, 3, 0, 2, 4)  # [B, S', L, K, Dh]
+        def write(old: jax.Array, fresh: jax.Array) -> jax.Array:
+            moved = fresh.transpose(1, 3, 0, 2, 4)  # [B, S', L, K, Dh]
             return old.at[:, rows, :, at].set(moved, mode="drop", unique_indices=True)
 
-        return KVCache(write(self.keys, tail.keys), write(self.values, tail.values), self.lengths + counts)
+        return KVCache(write(self.keys, keys), write(self.values, values), self.lengths + counts)
 
 
 class Segment(NamedTuple):
@@ -137,7 +144,7 @@ class Decoder(nnx.Module):
         steps = x.shape[1]
         used = 0 if tail is None else tail.used
         if mask is None:
-            slots = steps if tail is None else tail.keys[0].shape[-2]
+            slots = steps if tail is None else tail.values[0].shape[-2]
             mask = jnp.arange(slots) <= used + jnp.arange(steps)[:, None]  # [T, S]
         own = jnp.where(mask, 0.0, _NEVER).reshape(-1, 1, 1, *mask.shape[-2:])  # [B or 1, 1, 1, T, S]
         before = None
@@ -145,7 +152,7 @@ class Decoder(nnx.Module):
             filled = jnp.arange(cache.keys.shape[3]) < cache.lengths[:, None]
             before = jnp.where(filled, 0.0, _NEVER)[:, None, None, None]  # [B, 1, 1, 1, S]
         rope = mrope(positions, self.config)
-        levels = 0 if deepstack is None else len(deepstack)
+        levels, upright = 0 if deepstack is None else len(deepstack), apart is not None
 
         def layer(
             x: jax.Array, xs: "_Slice", only: jax.Array | None = None
@@ -153,15 +160,14 @@ class Decoder(nnx.Module):
             here = partial(_token, at=only)
             q, k, v = xs.params.heads(x, rope)
             x, q = here(x), here(q)
+            k = k.swapaxes(2, 3) if upright else k
             if xs.tail is not None:
-                k, v = (
-                    jax.lax.dynamic_update_slice_in_dim(old, new, used, axis=2)
-                    for old, new in zip(xs.tail, (k, v), strict=True)
-                )
-            segments = [Segment(k, v, here(own))]
+                write = jax.lax.dynamic_update_slice_in_dim
+                k = write(xs.tail[0], k, used, axis=3 if upright else 2)
+                v = write(xs.tail[1], v, used, axis=2)
+            segments = [Segment(k, v, here(own), upright)]
             if xs.cache is not None and before is not None:
-                earlier = Segment(xs.cache[0], xs.cache[1], before, upright=apart is not None)
-                segments = [earlier, *segments]
+                segments = [Segment(xs.cache[0], xs.cache[1], before, upright), *segments]
             mix = attend_in_blocks if xs.tail is None and only is None else attend
             x = xs.params.finish(x, mix(q, segments))
             if deepstack is not None and levels:
@@ -199,12 +205,12 @@ class Decoder(nnx.Module):
     def new_tail(self, rows: int, slots: int, like: KVCache, apart: "Apart | None") -> Tail:
         """An empty tail for rows that have a cache like this."""
         c = self.config
-        shape = (rows, c.num_key_value_heads, slots, c.head_dim)
+        values = jnp.zeros((rows, c.num_key_value_heads, slots, c.head_dim), like.keys.dtype)
         if apart is None:
-            empty = jnp.zeros((c.num_hidden_layers, *shape), like.keys.dtype)
+            empty = jnp.broadcast_to(values, (c.num_hidden_layers, *values.shape))
             return Tail(empty, empty, jnp.int32(0))
-        empties = (jnp.zeros(shape, like.keys.dtype),) * c.num_hidden_layers
-        return Tail(empties, empties, jnp.int32(0))
+        depth = c.num_hidden_layers
+        return Tail((values.swapaxes(2, 3),) * depth, (values,) * depth, jnp.int32(0))
 
 
 CUT_AT_MOST = 2**28  # parameters
@@ -232,10 +238,6 @@ def _token(x: jax.Array, at: jax.Array | None) -> jax.Array:
     if at is None:
         return x
     return jnp.take_along_axis(x, at.reshape(-1, *[1] * (x.ndim - 1)), axis=-2)
-
-
-def _stacked(by_layer: jax.Array | tuple[jax.Array, ...]) -> jax.Array:
-    return jnp.stack(by_layer) if isinstance(by_layer, tuple) else by_layer
 
 
 class Layer(nnx.Module):

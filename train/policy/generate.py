@@ -17,6 +17,7 @@ from flax import nnx, struct
 
 from train.policy.decoder import KVCache, Tail
 from train.policy.model import Model
+from train.policy.sampling import pick
 from train.policy.sharding import everywhere
 
 
@@ -83,8 +84,8 @@ def generate(
     model: Model = nnx.merge(graphdef, params)
     logits, cache = _read(model, prompt, None)
     logits, cache, next_position = _take(jnp.maximum(source, 0), logits, cache, prompt.next_position)
-    pick = partial(_pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
-    return _say(model, logits, cache, next_position, source >= 0, keys, pick, stop, max_new_tokens)[0]
+    choose = partial(pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
+    return _say(model, logits, cache, next_position, source >= 0, keys, choose, stop, max_new_tokens)[0]
 
 
 generate_jit = jax.jit(generate, static_argnums=0, static_argnames="max_new_tokens")
@@ -117,9 +118,9 @@ def converse(
     model: Model = nnx.merge(graphdef, params)
     logits, before = _read(model, turn, cache)
     before = before.grow(slots - before.keys.shape[3])
-    pick = partial(_pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
+    choose = partial(pick, temperature=jnp.asarray(temperature, jnp.float32), allowed=allowed)
     awake = turn.lengths > 0
-    done, tail = _say(model, logits, before, turn.next_position, awake, keys, pick, stop, max_new_tokens)
+    done, tail = _say(model, logits, before, turn.next_position, awake, keys, choose, stop, max_new_tokens)
     # The loop goes on for the rows beside it when a row has ended: what it wrote then is not part of it.
     return done, before.absorb(tail, jnp.maximum(done.lengths - 1, 0))
 
@@ -165,7 +166,7 @@ def _say(
     next_position: jax.Array,
     awake: jax.Array,
     keys: jax.Array,
-    pick: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]],
+    choose: Callable[[jax.Array, jax.Array], tuple[jax.Array, jax.Array]],
     stop: jax.Array,
     max_new_tokens: int,
 ) -> tuple[Completion, Tail]:
@@ -173,10 +174,11 @@ def _say(
     read. The tail returned holds all tokens that were said but the last."""
 
     apart = model.decoder.cut(cache)
+    numbers = _numbers(keys, max_new_tokens)
 
     def record(done: Completion, step: jax.Array, logits: jax.Array) -> tuple[Completion, jax.Array]:
         live = awake & ~done.stopped
-        token, logprob = jax.vmap(pick)(logits, jax.vmap(jax.random.fold_in, (0, None))(keys, step))
+        token, logprob = jax.vmap(choose)(logits, numbers[:, step])
         token, logprob = jnp.where(live, token, 0), jnp.where(live, logprob, 0.0)
         return Completion(
             done.tokens.at[:, step].set(token),
@@ -216,19 +218,8 @@ def _take(
     return logits[source], kept, next_position[source]
 
 
-def _pick(
-    logits: jax.Array, key: jax.Array, *, temperature: jax.Array, allowed: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """One token of float32[vocabulary] logits and its log-probability, by the Gumbel-max trick."""
-    greedy = temperature <= 0
-    scaled = jnp.where(allowed, logits / jnp.where(greedy, 1.0, temperature), -jnp.inf)
-    noise = jax.lax.cond(greedy, jnp.zeros_like, lambda x: jax.random.gumbel(key, x.shape), logits)
-    token = _argmax(scaled + noise)
-    return token, scaled[token] - jax.nn.logsumexp(scaled)
-
-
-def _argmax(x: jax.Array) -> jax.Array:
-    """int32[]: where float[n] is largest, first. These two reductions are seven times as fast on a CPU as
-    XLA's own argmax, which carries value and index at once."""
-    last = len(x) - 1
-    return jnp.where(x == x.max(), jnp.arange(last + 1), last).min()
+def _numbers(keys: jax.Array, count: int) -> jax.Array:
+    """float32[R, count] uniform numbers of [0, 1), the t-th of a row from `fold_in(key, t)`. All at once:
+    the few of one step would take as long."""
+    at_step = jax.vmap(jax.random.fold_in, (None, 0))
+    return jax.vmap(lambda key: jax.vmap(jax.random.uniform)(at_step(key, jnp.arange(count))))(keys)
