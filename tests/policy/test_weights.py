@@ -1,6 +1,7 @@
 """Checkpoints in and out: nothing is lost, and every fault is one line that names the tensor."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +29,15 @@ def test_load_and_save_change_no_byte(checkpoint: str, tmp_path: Path) -> None:
     save_policy(load_policy(source), tmp_path, source=source)
     for file in source.iterdir():
         assert (tmp_path / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def test_others_may_read_a_checkpoint_and_its_card_stays_behind(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "tied", tmp_path / "source")
+    (tmp_path / "source" / "README.md").write_text("What these weights can do.")
+    save_policy(load_policy(tmp_path / "source"), tmp_path / "out", source=tmp_path / "source")
+    modes = {file.name: file.stat().st_mode for file in (tmp_path / "out").iterdir()}
+    assert modes[FILE] == modes["config.json"]
+    assert "README.md" not in modes
 
 
 def test_bfloat16_in_and_out(tmp_path: Path) -> None:

@@ -218,7 +218,8 @@ def save_policy(
 
     Args:
         source: a checkpoint directory whose other files (config, tokenizer, processor, template) are
-            copied as they are. None: only config.json is written, from `policy.config`.
+            copied as they are, but for README.md, which tells of its weights. None: only config.json is
+            written, from `policy.config`.
         dtype: of the tensors on disk. None: of each tensor as in `source`, float32 without one.
 
     What did not learn is taken from `source` as it was, and adapters are added to its kernels in float32.
@@ -243,6 +244,7 @@ def save_policy(
             as_before = np.float32 if source is None else _dtype_of(tensor.name, stored)
             tensors[tensor.name] = _on_disk(params, tensor, stored).astype(dtype or as_before)
     save_file(tensors, directory / FILE, metadata={"format": "pt"})
+    shutil.copymode(directory / "config.json", directory / FILE)  # safetensors lets nobody else read it
 
 
 def abstract_parameters(config: PolicyConfig, load: LoadConfig) -> tuple[nnx.GraphDef, Params]:
@@ -379,8 +381,8 @@ def _some(names: list[str]) -> str:
 
 def _copy_side_files(source: Path, directory: Path) -> None:
     for file in sorted(source.iterdir()):
-        is_weights = file.suffix in (".safetensors", ".bin") or file.name == INDEX
-        if file.is_file() and not is_weights and source.resolve() != directory.resolve():
+        of_weights = file.suffix in (".safetensors", ".bin") or file.name in (INDEX, "README.md")
+        if file.is_file() and not of_weights and source.resolve() != directory.resolve():
             shutil.copyfile(file, directory / file.name)
 
 
