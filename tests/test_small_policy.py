@@ -7,12 +7,12 @@ import pytest
 import tiny
 
 from train import small
-from train.agent import AES30_POLICY, NOVICE_POLICY, POOL_POLICY, SMALL_POLICY, Agent, policy_for
+from train.agent import AES30_POLICY, MAPF_POLICY, NOVICE_POLICY, POOL_POLICY, SMALL_POLICY, Agent, policy_for
 from train.grpo import GRPOConfig
 from train.policy.config import read_config
 from train.policy.weights import load_policy
 
-SHIPPED = (SMALL_POLICY, AES30_POLICY, NOVICE_POLICY, POOL_POLICY)
+SHIPPED = (SMALL_POLICY, AES30_POLICY, MAPF_POLICY, NOVICE_POLICY, POOL_POLICY)
 
 
 def loads_with_transformers(folder: Path) -> None:
@@ -85,5 +85,6 @@ def test_a_set_is_trained_from_a_policy_that_has_seen_it() -> None:
         assert policy_for(env_set) == AES30_POLICY
     for env_set in ("tsp", "core12,tsp", "all,-mapf"):
         assert policy_for(env_set) == NOVICE_POLICY
+    assert policy_for("mapf_frozen_lake_plan") == MAPF_POLICY
     assert GRPOConfig(env_set="core12").start == str(SMALL_POLICY)
     assert GRPOConfig(env_set="core12", model="mine").start == "mine"

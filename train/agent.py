@@ -17,6 +17,7 @@ from train.turns import ActorConfig
 POLICIES = Path(__file__).parent / "policies"
 SMALL_POLICY = POLICIES / "small"  # to be trained on core12
 AES30_POLICY = POLICIES / "aes30"  # to be trained on aes30
+MAPF_POLICY = POLICIES / "mapf"  # to be trained on plans of many agents
 NOVICE_POLICY = POLICIES / "novice"  # to be trained on other sets: has seen all but mapf, not for long
 POOL_POLICY = POLICIES / "pool"  # plays best, and is hard to train: has seen all but mapf for longest
 
@@ -44,10 +45,9 @@ Context = Literal["turn", "conversation"]
 def policy_for(env_set: str) -> Path:
     """The small policy that ships with the project to be trained on a set of environments."""
     wanted = set(jaxenv.env_set(env_set))
-    for named, policy in (("core12", SMALL_POLICY), ("aes30", AES30_POLICY)):
-        if wanted <= set(jaxenv.env_set(named)):
-            return policy
-    return NOVICE_POLICY
+    seen = {"core12": SMALL_POLICY, "aes30": AES30_POLICY, "mapf_frozen_lake_plan": MAPF_POLICY}
+    whole = (policy for named, policy in seen.items() if wanted <= set(jaxenv.env_set(named)))
+    return next(whole, NOVICE_POLICY)
 
 
 def make_agent(

@@ -63,7 +63,8 @@ class ConflictConfig:
     out: all,-core12."""
     model: str | None = None
     """Checkpoint directory of the policy, or a model's id on the Hugging Face Hub; by default one that
-    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, novice for others."""
+    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, mapf for
+    mapf_frozen_lake_plan, novice for others."""
     observations: tuple[Observation, ...] = ("text", "pixels")
     """What the policy is shown, a heat map each: the board in words, the picture, or both."""
     episodes: int = 32

@@ -17,7 +17,7 @@ from jaxenv.mapf.generator import Board
 from jaxenv.mapf.rewards import START_SHARE, RewardConfig
 from jaxenv.mapf.rules import Measure
 from train import checkpoints, run_config
-from train.agent import Agent, Observation
+from train.agent import MAPF_POLICY, Agent, Observation
 from train.cli import run
 from train.endpoint import Endpoint
 from train.engineering import archive, designers
@@ -39,8 +39,6 @@ from train.policy.weights import LoadConfig, Params, load_policy, save_policy, w
 from train.report import MetricsLog, StepProgress, read_metrics
 from train.shutdown import StopRequest
 from train.turns import ActorConfig
-
-MAPF_POLICY = Path(__file__).parent / "policies" / "mapf"
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,8 @@ class EvaluateConfig:
 
     model: str | None = None
     """Checkpoint directory, or a model's id on the Hugging Face Hub; by default one that
-    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, novice for others."""
+    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, mapf for
+    mapf_frozen_lake_plan, novice for others."""
     env_set: str = "core12"
     """Named set of environments, an environment's id, or several of both with commas between; a minus leaves
     out: all,-core12."""

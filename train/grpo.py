@@ -49,7 +49,8 @@ class GRPOConfig:
     out: all,-core12."""
     model: str | None = None
     """Checkpoint directory to start from, or a model's id on the Hugging Face Hub; by default one that
-    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, novice for others."""
+    ships in train/policies: small for core12 and its parts, aes30 for aes30 and its, mapf for
+    mapf_frozen_lake_plan, novice for others."""
     observation: Observation = "pixels"
     """What stays when the harness has taken all texts away: the picture, the board in words, or both. Models
     without a vision tower need text."""
