@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from rich.console import Console
 from rich.table import Table
 
 import jaxenv
@@ -24,6 +23,7 @@ from train.cli import run
 from train.experience import CreditConfig, make_experience
 from train.learner import Learner, LearnerConfig, LearnerState
 from train.policy.weights import LoadConfig, Params
+from train.report import terminal
 from train.rollout import Rollout
 from train.turns import ActorConfig
 
@@ -135,7 +135,7 @@ def _show(names: Sequence[str], agree: dict[str, np.ndarray], signal: dict[str, 
             told = [str(len(pairs)), *shares, between]
         still = [name for n, name in enumerate(names) if n not in moved]
         table.add_row(observation, f"{signal[observation]:.2f}", *told, ", ".join(still))
-    Console().print(table)
+    terminal().print(table)
 
 
 def gradient_learner(agent: Agent, config: LearnerConfig) -> Learner:

@@ -205,7 +205,7 @@ def results_table(
     told = _markdown(heads, _lines(rows, change)) + "\n" + note.replace("\n", "  \n") + "\n"
     (run_dir / "results.md").write_text(told)
     (run_dir / "results.json").write_text(json.dumps(_json(rows, change), indent=2) + "\n")
-    console = console or _console()
+    console = console or terminal()
     console.print(_rich(heads, _lines(rows, change, brief=console.width < WIDE)))
     console.print(note, highlight=False, markup=False)
 
@@ -219,10 +219,10 @@ def scores_table(names: Sequence[str], scores: Sequence[Scores], console: Consol
     means = [mean_estimate(list(column)) for column in zip(*estimates, strict=True)]
     for name, line in zip([*names, MEAN], [*estimates, means], strict=True):
         table.add_row(name, *map(_percent, line), end_section=name == names[-1])
-    (console or _console()).print(table)
+    (console or terminal()).print(table)
 
 
-def _console() -> Console:
+def terminal() -> Console:
     """The terminal; where output goes elsewhere, one as wide as the tables."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDE)

@@ -1,7 +1,6 @@
 """Valid and optimal rates by board size and number of agents, ours below the published ones."""
 
 import math
-import sys
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from rich.table import Table
 
 from train.engineering.config import SIZES
 from train.engineering.records import Cell, tally
-from train.report import WIDE
+from train.report import terminal
 from train.statistics import wilson_interval
 
 Rates = tuple[float, float]  # valid, optimal; in percent
@@ -63,7 +62,7 @@ def evaluation_tables(
     evaluation."""
     if not results or not all(results.values()):
         raise ValueError("results: a policy without evaluation; there is nothing to show")
-    console = console or Console(width=None if sys.stdout.isatty() else WIDE)
+    console = console or terminal()
     published, parts = published_rows(), []
     for agents in sorted({cell.agents for evaluation in results.values() for cell in evaluation}):
         rows = [row for row in published if row.agents == agents]
