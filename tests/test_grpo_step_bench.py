@@ -17,7 +17,7 @@ from benchmarks.trl_step import Measured, reward
 from train.agent import SMALL_POLICY, Agent, make_agent
 from train.turns import ActorConfig
 
-CONFIG = StepConfig(prompts=2, group_size=3, new_tokens=5, steps=2, learning_rate=1e-2)
+CONFIG = StepConfig(prompts=2, group_size=3, new_tokens=5, warm=2, steps=2, learning_rate=1e-2)
 
 
 @pytest.fixture(scope="module")

@@ -152,7 +152,8 @@ class Decoder(nnx.Module):
             filled = jnp.arange(cache.keys.shape[3]) < cache.lengths[:, None]
             before = jnp.where(filled, 0.0, _NEVER)[:, None, None, None]  # [B, 1, 1, 1, S]
         rope = mrope(positions, self.config)
-        levels, upright = 0 if deepstack is None else len(deepstack), apart is not None
+        levels = 0 if deepstack is None else len(deepstack)
+        upright = apart is not None
 
         def layer(
             x: jax.Array, xs: "_Slice", only: jax.Array | None = None
