@@ -337,6 +337,6 @@ def mrope(positions: jax.Array, c: TextConfig) -> Rope:
 
 def _once(x: jax.Array) -> jax.Array:
     """x [..., n] itself, by a product with ones on the diagonal: what comes of a product is computed once.
-    XLA on a CPU would take cosines and sines again in every head and layer, a sixth of the time in which a
+    XLA on a CPU would take cosines and sines again in every head and layer, an eighth of the time in which a
     small model reads. (It drops `optimization_barrier` too early.)"""
     return jnp.matmul(x, jnp.eye(x.shape[-1]), precision="highest")
