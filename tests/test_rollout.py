@@ -20,7 +20,7 @@ OWN = jnp.zeros(2, jnp.int32)  # the environments' own turn limits
 ROWS = range(2 * tiny.SLOTS)
 
 
-def play(agent: Agent, seed: int = 0, *, actor: Actor | None = None, sample: int = 0, turns=OWN, **options):
+def play(agent: Agent, seed: int = 0, *, actor: Actor | None = None, sample: int = 4, turns=OWN, **options):
     options = {"temperature": 1.0} | options
     start = agent.mixture.reset(tiny.reset_keys(seed, options.pop("same", 1)), tiny.level())
     return (actor or agent.actor).play(agent.policy.params, start, jax.random.key(sample), turns, **options)
@@ -52,7 +52,7 @@ def same_turns(one: Rollout, other: Rollout) -> None:
 def test_sampled_logprobs_are_those_the_learner_computes(agent: Agent, rollout: Rollout) -> None:
     packs = [Pack(t.prompt, t.pixels, [Answer(t.tokens, t.logprobs, 1.0)]) for t in rollout.turns]
     found = tiny.answer_logprobs(agent, agent.policy.params, packs)
-    assert len(set(rollout.lengths)) > 1  # ragged
+    assert len(set(rollout.lengths)) > 2  # ragged
     for turn, logprobs in zip(rollout.turns, found, strict=True):
         np.testing.assert_allclose(turn.logprobs, logprobs, atol=1e-4)
 
