@@ -32,7 +32,10 @@ from benchmarks.contenders import Contender, Ready, ours
 LARGEST = 2
 WIDE = 140  # columns that hold a table, for output that goes to a file
 SLOW = 50  # times slower than the median: from there a reason is owed
-REASONS = {"othello": "Its opponent and its targets are found by playing every game to its end."}
+REASONS = {
+    "othello": "Its opponent and its targets are found by playing every game to its end.",
+    "mapf_frozen_lake_plan": "Every turn ends an episode, and each new board is solved exactly.",
+}
 T = TypeVar("T")
 OURS, THEIRS = "#2a6f97", "#b9bec5"
 NOTES = """\
