@@ -133,7 +133,7 @@ def words_used(agent: Agent, evaluation: Evaluation) -> dict[str, str]:
     both = zip(evaluation.answers, evaluation.sampled_answers, strict=True)
     for name, env, replies in zip(agent.names, agent.mixture.envs, both, strict=True):
         if isinstance(env.grammar, Word | Moves):
-            said = [set(re.findall(r"[a-z]+", " ".join(counts))) for counts in replies]
+            said = [set().union(*map(answer_words, counts)) for counts in replies]
             greedy, sampled = ([word for word in env.grammar.words if word in found] for found in said)
             unsaid = [
                 f"{how} not {', '.join(word for word in env.grammar.words if word not in used)}"
@@ -143,6 +143,12 @@ def words_used(agent: Agent, evaluation: Evaluation) -> dict[str, str]:
             told[name] = f"{len(greedy)} and {len(sampled)} of {len(env.grammar.words)}"
             told[name] += f" ({'; '.join(unsaid)})" if unsaid else ""
     return told
+
+
+def answer_words(reply: str) -> set[str]:
+    """The words of a reply's answer, in lower case; none where there is no answer."""
+    answer = re.search(r".*<answer>(.*)</answer>", reply.lower(), re.DOTALL)
+    return set(re.split(r"[\s,;]+", answer[1])) - {""} if answer else set()
 
 
 def _answers(agent: Agent, rollouts: list[Rollout]) -> list[dict[str, int]]:
