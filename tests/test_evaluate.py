@@ -44,10 +44,8 @@ def test_words_that_are_never_said_are_named():
     names = ["connect_four", "frozen_lake", "spiral_matrix"]
     envs = [jaxenv.make(name)[0] for name in names]
     agent = SimpleNamespace(names=names, mixture=SimpleNamespace(envs=envs))
-    four, walk = (
-        {"<answer>4</answer>": 9, "not 3": 1},
-        {"left <answer>up</answer>": 1, "<answer>down</answer>": 2},
-    )
+    four = {"<answer>4</answer>": 9, "not 3": 1}
+    walk = {"left <answer>up</answer>": 1, "<answer>down</answer>": 2}
     everywhere = {f"<answer>{column}</answer>": 1 for column in range(1, 8)}
     said = SimpleNamespace(answers=[four, walk, {}], sampled_answers=[everywhere, walk, {}])
     assert words_used(agent, said) == {
