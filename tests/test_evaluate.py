@@ -32,6 +32,7 @@ def test_every_word_that_a_grammar_writes_is_seen(name):
         ("<answer>down</answer> no: <answer>R2 u'</answer>", {"r2", "u'"}),
         ("<answer>B-2</answer>", {"b-2"}),
         ("<answer></answer>", set()),
+        ("<Answer>up</Answer>", set()),
         ("up", set()),
         ("<answer>up", set()),
     ],

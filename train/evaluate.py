@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxenv
-from jaxenv.answers import Moves, Word
+from jaxenv.answers import SEPARATORS, Moves, Word
 from jaxenv.environment import Level
 from jaxenv.harness import NUM_HARNESS_LEVELS
 from train.agent import Agent, Context, Observation, make_agent
@@ -19,7 +19,7 @@ from train.cli import run
 from train.policy.weights import LoadConfig, Params
 from train.report import Count, Scores, scores_table
 from train.rollout import GREEDY, Rollout
-from train.turns import ActorConfig
+from train.turns import ActorConfig, answer_in
 
 
 class Evaluation(NamedTuple):
@@ -147,8 +147,8 @@ def words_used(agent: Agent, evaluation: Evaluation) -> dict[str, str]:
 
 def answer_words(reply: str) -> set[str]:
     """The words of a reply's answer, in lower case; none where there is no answer."""
-    answer = re.search(r".*<answer>(.*)</answer>", reply.lower(), re.DOTALL)
-    return set(re.split(r"[\s,;]+", answer[1])) - {""} if answer else set()
+    separators = f"[{SEPARATORS.tobytes().decode()}]+"
+    return set(re.split(separators, (answer_in(reply) or "").lower())) - {""}
 
 
 def _answers(agent: Agent, rollouts: list[Rollout]) -> list[dict[str, int]]:

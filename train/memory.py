@@ -1,6 +1,5 @@
 """What a policy is told of its last answers where every turn is a prompt of its own."""
 
-import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -11,18 +10,17 @@ from jaxenv.answers import Grammar
 from jaxenv.mixture import Mixture
 from jaxenv.text import Text
 from train.policy.chat import Chat
+from train.turns import answer_in
 
 LONGEST = 24  # letters of an answer that are told
 REJECTED = " (rejected)"
 SAMPLES = 64  # answers of each environment that are measured
 
-_ANSWER = re.compile(f".*{answers.OPEN}(.*?){answers.CLOSE}", re.DOTALL)
-
 
 def note(reply: str, verdict: int) -> str:
     """What is told of a reply: the answer in its last tags, on one line, and whether it was taken."""
-    found = _ANSWER.match(reply)
-    answer = " ".join(found[1].split())[:LONGEST] if found else "none"
+    said = answer_in(reply)
+    answer = "none" if said is None else " ".join(said.split())[:LONGEST]
     return answer if verdict == answers.ACCEPTED else answer + REJECTED
 
 

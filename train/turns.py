@@ -1,9 +1,11 @@
 """One turn of the policy: how its reply is sampled, and what is kept of it."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from jaxenv.answers import CLOSE, OPEN
 from train.policy.chat import PromptRow
 
 
@@ -24,6 +26,8 @@ class ActorConfig:
     prompt_buckets: tuple[int, ...] = ()
     """Padded prompt lengths, in tokens; by default they are measured on the environments."""
 
+
+_ANSWER = re.compile(f".*{OPEN}(.*?){CLOSE}", re.DOTALL)
 
 Seen = tuple[str, bytes]
 """A prompt's text and its picture's bytes, none where the policy is shown no pictures."""
@@ -51,3 +55,9 @@ class Turn:
     @property
     def seen(self) -> Seen:
         return self.text, self.pixels.tobytes() if self.prompt.pictured else b""
+
+
+def answer_in(reply: str) -> str | None:
+    """What a reply says between its last answer tags; None where it has none."""
+    found = _ANSWER.match(reply)
+    return found[1] if found else None
